@@ -1,0 +1,92 @@
+"""What every test and doctest of the project shares."""
+
+from __future__ import annotations
+
+import os
+
+# Before numpy is imported: one thread per library, and no display.
+for _variable in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+):
+    os.environ.setdefault(_variable, "1")
+os.environ["MPLBACKEND"] = "Agg"
+# Plugins of other distributions stay out, so that results depend on this tree only.
+os.environ["SKINTERP_LOAD_PLUGINS"] = ""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "default",
+    max_examples=50,
+    deadline=None,  # the first example compiles kernels
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough", parent=settings.get_profile("default"), max_examples=1000
+)
+settings.register_profile(
+    "fast", parent=settings.get_profile("default"), max_examples=10
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+collect_ignore_glob = ["doc/*.py", "doc/*/*.py", "plugins/*", "benchmarks/*"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--runslow", action="store_true", help="run the tests marked slow as well"
+    )
+    parser.addoption(
+        "--runbrowser",
+        action="store_true",
+        help="run the tests that open a page in Chromium as well",
+    )
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    for mark, option in (("slow", "--runslow"), ("browser", "--runbrowser")):
+        if config.getoption(option):
+            continue
+        skip = pytest.mark.skip(reason=f"needs {option}")
+        for item in items:
+            if mark in item.keywords:
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_per_library() -> Iterator[None]:
+    """Hold BLAS and OpenMP to one thread where the environment came too late."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Close what a test or doctest has drawn."""
+    yield
+    import sys
+
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(autouse=True)
+def doctest_folder(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run doctests in an empty folder, since some of them save files."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path)
