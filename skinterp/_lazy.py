@@ -1,0 +1,190 @@
+"""Lazy public names: a domain package exports what the method table says.
+
+``python -m skinterp._lazy`` writes the ``__init__.pyi`` file beside the
+``__init__.py`` of each domain, for editors and type checkers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from skinterp.plugins.builtin import METHODS
+
+
+def installed_version() -> str:
+    """Return the version in the installed metadata of skinterp.
+
+    Returns
+    -------
+    str
+        The version, or ``"0+unknown"`` where skinterp runs from a source
+        folder that is not installed.
+    """
+    # Imported here: the façade alone should not pay for the metadata reader.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("skinterp")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+def domain_packages() -> tuple[str, ...]:
+    """List the packages of skinterp that the method table fills.
+
+    Returns
+    -------
+    tuple of str
+        Sorted dotted names.
+
+    Examples
+    --------
+    >>> "skinterp.trees" in domain_packages()
+    True
+    """
+    return tuple(sorted({_package_of(target) for target in _all_targets()}))
+
+
+def public_names(package: str) -> dict[str, str]:
+    """Map the public names of a domain package to the modules that hold them.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package.
+
+    Returns
+    -------
+    dict of str to str
+        Sorted by name.
+
+    Examples
+    --------
+    >>> public_names("skinterp.trees")["BooleanTreeClassifier"]
+    'skinterp.trees._boolean_tree'
+    """
+    pairs = (t.split(":") for t in _all_targets() if _package_of(t) == package)
+    return {name: module for module, name in sorted(pairs, key=lambda p: p[1])}
+
+
+def attach(
+    package: str,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Make the lazy attribute functions of a domain package.
+
+    Parameters
+    ----------
+    package : str
+        The ``__name__`` of the calling ``__init__``.
+
+    Returns
+    -------
+    tuple
+        ``(__getattr__, __dir__, __all__)``, to be assigned under these names.
+
+    Examples
+    --------
+    >>> getattr_, dir_, all_ = attach("skinterp.trees")
+    >>> "BooleanTreeClassifier" in all_
+    True
+    """
+    table = public_names(package)
+
+    def __getattr__(name: str) -> Any:
+        if name not in table:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(table[name]), name)
+        # Kept in the module, so that the next access does not come here.
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted(table)
+
+    return __getattr__, __dir__, list(table)
+
+
+def stub(package: str) -> str:
+    """Render the ``__init__.pyi`` of a domain package.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package.
+
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Examples
+    --------
+    >>> print(stub("skinterp.trees").splitlines()[0])
+    # Written by `python -m skinterp._lazy` from the method table; do not edit.
+    """
+    lines = [
+        "# Written by `python -m skinterp._lazy` from the method table; do not edit."
+    ]
+    lines += [
+        f"from {module} import {name} as {name}"
+        for name, module in sorted(public_names(package).items(), key=lambda p: p[::-1])
+    ]
+    names = "".join(f'    "{name}",\n' for name in public_names(package))
+    return "\n".join(lines) + f"\n\n__all__ = [\n{names}]\n"
+
+
+def write_stubs() -> list[Path]:
+    """Write the stub file of every domain package.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written.
+    """
+    written = []
+    for package in domain_packages():
+        path = stub_path(package)
+        path.write_text(stub(package), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def stub_path(package: str) -> Path:
+    """Say where the stub of a domain package lies.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package.
+
+    Returns
+    -------
+    pathlib.Path
+        The path of its ``__init__.pyi``.
+
+    Examples
+    --------
+    >>> stub_path("skinterp.trees").name
+    '__init__.pyi'
+    """
+    root = Path(__file__).parent
+    return root.joinpath(*package.split(".")[1:], "__init__.pyi")
+
+
+def _all_targets() -> list[str]:
+    """List every "module:name" of the built-in rows."""
+    return [t for row in METHODS for t in (*row.targets.values(), *row.exports)]
+
+
+def _package_of(target: str) -> str:
+    """Name the package that shows a target: that of its private module."""
+    return target.partition(":")[0].rpartition(".")[0]
+
+
+if __name__ == "__main__":
+    for path in write_stubs():
+        sys.stdout.write(f"{path}\n")
