@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-# Before numpy is imported: one thread per library, and no display.
+import pytest
+from hypothesis import HealthCheck, settings
+
+# No import above loads numpy, so this comes in time: one thread per library, and no
+# display.
 for _variable in (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -16,12 +23,6 @@ for _variable in (
 os.environ["MPLBACKEND"] = "Agg"
 # Plugins of other distributions stay out, so that results depend on this tree only.
 os.environ["SKINTERP_LOAD_PLUGINS"] = ""
-
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "default",
@@ -77,8 +78,6 @@ def one_thread_per_library() -> Iterator[None]:
 def closed_figures() -> Iterator[None]:
     """Close what a test or doctest has drawn."""
     yield
-    import sys
-
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 

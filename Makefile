@@ -1,0 +1,76 @@
+# Every target makes the environment it needs first; on an up-to-date one that costs
+# nothing. `make test ARGS="tests/trees -k reasons"` passes ARGS on to pytest.
+
+PYTHON ?= python3
+VENV ?= .venv
+OLDEST ?= .venv-oldest
+WORKERS ?= 2
+ARGS ?=
+
+BIN := $(VENV)/bin
+SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-oldest test-browser lint docs bench stubs clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+demo: $(VENV)/core.stamp  ## a tuned tree on real data, its rules, and what missing cells cost
+	$(SINGLE) $(BIN)/skinterp demo $(ARGS)
+
+test: $(VENV)/test.stamp  ## the whole suite, on the tested versions
+	$(SINGLE) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-oldest: $(OLDEST)/test.stamp  ## the whole suite, on the oldest supported versions
+	$(SINGLE) $(OLDEST)/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-browser: $(VENV)/test.stamp  ## open an explanation's page in headless Chromium
+	$(SINGLE) $(BIN)/python -m pytest --runbrowser -m browser tests/browser $(ARGS)
+
+lint: $(VENV)/lint.stamp  ## ruff, mypy, codespell
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+docs: $(VENV)/docs.stamp  ## the documentation, warnings as errors, without a network
+	$(SINGLE) $(BIN)/python -m sphinx -W --keep-going -n -b html doc doc/_build/html
+
+bench: $(VENV)/core.stamp  ## the benchmarks; results go to benchmarks/results
+	$(SINGLE) $(BIN)/python -m benchmarks $(ARGS)
+
+stubs: $(VENV)/core.stamp  ## rewrite the generated .pyi files
+	$(BIN)/python -m skinterp._lazy
+
+clean:  ## remove environments, caches and built pages
+	rm -rf .venv .venv-oldest build dist *.egg-info .pytest_cache .mypy_cache \
+		.ruff_cache .hypothesis doc/_build doc/generated doc/gallery_built
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Environments. Each stamp is one extra installed; all are renewed when the package's
+# metadata or the pinned versions change. setuptools comes first and serves the build
+# (no isolation), so that the build is pinned like everything else.
+
+define create
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "skinterp needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -c $(2) setuptools
+endef
+
+define install
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-build-isolation -c $(2) --editable .$(3)
+	@touch $@
+endef
+
+$(VENV)/core.stamp: pyproject.toml constraints.txt
+	$(call create,$(VENV),constraints.txt)
+	$(call install,$(VENV),constraints.txt)
+
+$(VENV)/%.stamp: $(VENV)/core.stamp
+	$(call install,$(VENV),constraints.txt,[$*])
+
+$(OLDEST)/test.stamp: pyproject.toml constraints-oldest.txt
+	$(call create,$(OLDEST),constraints-oldest.txt)
+	$(call install,$(OLDEST),constraints-oldest.txt,[test])
