@@ -39,8 +39,9 @@ docs: $(VENV)/docs.stamp  ## the documentation, warnings as errors, without a ne
 bench: $(VENV)/core.stamp  ## the benchmarks; results go to benchmarks/results
 	$(SINGLE) $(BIN)/python -m benchmarks $(ARGS)
 
-stubs: $(VENV)/core.stamp  ## rewrite the generated .pyi files
+stubs: $(VENV)/core.stamp  ## rewrite what the method table decides: .pyi files, README
 	$(BIN)/python -m skinterp._lazy
+	$(BIN)/python doc/method_tables.py
 
 clean:  ## remove environments, caches and built pages
 	rm -rf .venv .venv-oldest build dist *.egg-info .pytest_cache .mypy_cache \

@@ -1,0 +1,74 @@
+"""The API pages: one per public object, found through the façade and the registry."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+from skinterp._lazy import domain_packages
+
+# The rooms that everything shares, in the order in which a reader meets them. The
+# domains follow by themselves, from the table of methods.
+ROOMS = {
+    "skinterp": "The names at the top",
+    "skinterp.explanation": "What explain returns",
+    "skinterp.base": "The contract of a method",
+    "skinterp.tabular": "From tables to numbers and back",
+    "skinterp.plugins": "Methods and plugins",
+    "skinterp.testing": "The test kit for authors of methods",
+    "skinterp.compat": "What plugins may use of scikit-learn, whatever its version",
+}
+
+
+def public_objects(package: str) -> dict[str, Any]:
+    """Give the documented objects of a public package, by name."""
+    module = importlib.import_module(package)
+    found = {name: getattr(module, name) for name in module.__all__}
+    # Re-exported names of other libraries are documented there, constants in the text.
+    return {
+        name: item
+        for name, item in found.items()
+        if (inspect.isclass(item) or inspect.isroutine(item))
+        and item.__module__.startswith("skinterp")
+    }
+
+
+def public_packages() -> dict[str, str]:
+    """Give the title of every package that has public names."""
+    domains = {
+        name: inspect.getdoc(importlib.import_module(name)) or name
+        for name in domain_packages()
+    }
+    titles = {name: text.splitlines()[0].rstrip(".") for name, text in domains.items()}
+    return ROOMS | titles
+
+
+def write(folder: Path) -> None:
+    """Write the index; autosummary makes the page of each object from it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [".. _api:", "", "API reference", "=============", ""]
+    for package, title in public_packages().items():
+        objects = public_objects(package)
+        if not objects:
+            continue
+        heading = f"{title} (``{package}``)"
+        lines += [heading, "-" * len(heading), ""]
+        for template, is_wanted in (
+            ("class", inspect.isclass),
+            ("function", inspect.isroutine),
+        ):
+            names = [name for name, item in objects.items() if is_wanted(item)]
+            if names:
+                lines += [
+                    f".. currentmodule:: {package}",
+                    "",
+                    ".. autosummary::",
+                    "   :toctree: api/",
+                    f"   :template: autosummary/{template}.rst",
+                    "",
+                    *(f"   {name}" for name in names),
+                    "",
+                ]
+    (folder / "api_reference.rst").write_text("\n".join(lines), encoding="utf-8")

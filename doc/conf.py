@@ -1,0 +1,102 @@
+"""How the documentation is built: warnings are errors, and no network is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+# Before anything imports numpy or the registry.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["MPLBACKEND"] = "Agg"
+os.environ["SKINTERP_LOAD_PLUGINS"] = ""
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import api_reference
+import method_tables
+
+import skinterp
+
+project = "skinterp"
+author = "skinterp developers"
+copyright = "2026, skinterp developers"
+release = skinterp.__version__
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+exclude_patterns = ["_build", "gallery", "**/*.inc", "generated/backreferences"]
+root_doc = "index"
+default_role = "py:obj"
+nitpicky = True
+
+# Pages made from the registry; they must exist before Sphinx looks for documents.
+method_tables.write(HERE / "generated")
+api_reference.write(HERE / "generated")
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections state the types in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the class template lists the members
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "gallery_built",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skinterp",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 20,  # an example that takes longer belongs elsewhere
+    "plot_gallery": "True",
+    "show_memory": False,
+    "write_computation_times": False,
+    "reference_url": {"skinterp": None},
+}
+
+# Links to other projects cost the network, so they are made only on request.
+if os.environ.get("SKINTERP_DOCS_INTERSPHINX") == "1":
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "matplotlib": ("https://matplotlib.org/stable", None),
+    }
+
+# Every name of ours must resolve. Names of others do only with their inventories.
+nitpick_ignore_regex = [
+    (
+        r"py:.*",
+        r"(numpy|np|scipy|sklearn|pandas|pd|matplotlib|pluggy|pytest|hypothesis|shap"
+        r"|skops|typer|joblib|os|pathlib|collections|typing|types|abc|dataclasses"
+        r"|importlib)\..*",
+    ),
+    # Python's own types, which the base classes of ours name.
+    (r"py:.*", r"(object|Exception|ValueError|TypeError|UserWarning|ABC|Any|Mapping)"),
+]
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skinterp {release}"
+html_show_sourcelink = False
+html_theme_options = {
+    "github_url": "https://github.com/skinterp/skinterp",
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
