@@ -1,0 +1,37 @@
+"""Small helpers for the pictures of explanations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Axes to draw on: the user's, or new ones that pyplot shows in a notebook."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    _, new = plt.subplots(figsize=(width, height), layout="constrained")
+    return new
+
+
+def own_figure(width: float, height: float) -> Figure:
+    """Figure that pyplot does not know of, so that none is left open."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def shorten(text: str, length: int) -> str:
+    """Cut a text in the middle, and keep matplotlib from reading it as mathematics."""
+    if len(text) > length:
+        head = (length - 1) // 2
+        text = f"{text[:head]}…{text[-(length - 1 - head) :]}"
+    return text.replace("$", r"\$")

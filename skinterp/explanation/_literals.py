@@ -1,0 +1,282 @@
+"""Literals: single conditions on one column, read, merged and put into words."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skinterp.explanation._feature_map import FeatureSource, widen_float32
+
+INF = math.inf
+EPOCH = dt.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A condition on one column: an interval, or membership in a set of labels."""
+
+    feature: int
+    lower: float = -INF
+    upper: float = INF
+    lower_closed: bool = False
+    upper_closed: bool = True
+    categories: tuple[Any, ...] | None = None
+    negated: bool = False
+    missing: bool = False
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether every cell satisfies it, missing ones too."""
+        return self.missing and self.admits_all
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether every known cell satisfies it."""
+        if self.categories is not None:
+            return self.negated and not self.categories
+        return self.lower == -INF and self.upper == INF
+
+    @property
+    def admits_none(self) -> bool:
+        """Whether no known cell satisfies it."""
+        if self.categories is not None:
+            return not self.negated and not self.categories
+        if self.lower == self.upper and abs(self.lower) != INF:
+            return not (self.lower_closed and self.upper_closed)
+        return self.lower > self.upper or self.upper == -INF or self.lower == INF
+
+    def holds(self, value: float) -> bool:
+        """Whether an interval contains a number."""
+        above = value >= self.lower if self.lower_closed else value > self.lower
+        below = value <= self.upper if self.upper_closed else value < self.upper
+        return (above or self.lower == -INF) and (below or self.upper == INF)
+
+    def mask(
+        self, cells: NDArray[Any], missing: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which cells satisfy it; ``cells`` as ``read_cells`` gave them."""
+        if self.categories is not None:
+            labels = set(self.categories)
+            inside = np.array([cell in labels for cell in cells], dtype=bool)
+            known = inside != self.negated
+        else:
+            above = cells >= self.lower if self.lower_closed else cells > self.lower
+            below = cells <= self.upper if self.upper_closed else cells < self.upper
+            known = (above | (self.lower == -INF)) & (below | (self.upper == INF))
+        return np.where(missing, self.missing, known)
+
+
+def merge(a: Literal, b: Literal) -> tuple[Literal, ...]:
+    """Literals of one column that hold where both hold, one if one can say it."""
+    missing = a.missing and b.missing
+    if a.categories == () or b.categories == ():
+        return (_merge_presence(*((a, b) if a.categories == () else (b, a))),)
+    if (a.categories is None) != (b.categories is None):
+        return a, b
+    return (_merge_same(a, b, missing),)
+
+
+def _merge_presence(presence: Literal, other: Literal) -> Literal:
+    """Merge "is known" or "is missing" into any literal."""
+    missing = presence.missing and other.missing
+    if presence.admits_all:
+        return replace(other, missing=missing)
+    return replace(presence, missing=missing)
+
+
+def _merge_same(a: Literal, b: Literal, missing: bool) -> Literal:
+    if a.categories is not None and b.categories is not None:
+        categories, negated = _merge_categories(a, b)
+        return replace(a, categories=categories, negated=negated, missing=missing)
+    low = max(a, b, key=lambda x: (x.lower, not x.lower_closed))
+    high = min(a, b, key=lambda x: (x.upper, x.upper_closed))
+    return Literal(
+        a.feature,
+        low.lower,
+        high.upper,
+        low.lower_closed,
+        high.upper_closed,
+        missing=missing,
+    )
+
+
+def _merge_categories(a: Literal, b: Literal) -> tuple[tuple[Any, ...], bool]:
+    first, second = a.categories or (), b.categories or ()
+    if a.negated and b.negated:
+        return first + tuple(x for x in second if x not in first), True
+    if a.negated:
+        a, first, second = b, second, first
+        return tuple(x for x in first if x not in second), False
+    if b.negated:
+        return tuple(x for x in first if x not in second), False
+    return tuple(x for x in first if x in second), False
+
+
+def translate(
+    literal: Literal, source: FeatureSource, *, dtype: str, widen: bool
+) -> Literal:
+    """Say a literal on a model's feature in terms of the column it comes from.
+
+    ``dtype`` is what the model compares in; ``widen`` says that a comparison in
+    float32 is to be said in float64.
+    """
+    cast = np.float32 if dtype == "float32" else np.float64
+    missing = literal.missing
+    if source.fill is not None:
+        missing = literal.holds(float(cast(source.fill)))
+    if source.form == "value":
+        return replace(
+            _translate_interval(literal, source, widen=widen), missing=missing
+        )
+    if source.form == "missing":
+        known = literal.holds(0.0)
+        return Literal(
+            source.column, categories=(), negated=known, missing=literal.holds(1.0)
+        )
+    return replace(_translate_categories(literal, source, cast), missing=missing)
+
+
+def _translate_interval(
+    literal: Literal, source: FeatureSource, *, widen: bool
+) -> Literal:
+    if source.invert is None:
+        step = widen_float32 if widen else float
+        if widen and (literal.lower_closed or not literal.upper_closed):
+            literal = _half_open(literal, np.float32)
+        return replace(
+            literal,
+            feature=source.column,
+            lower=step(literal.lower),
+            upper=step(literal.upper),
+        )
+    literal = _half_open(literal, np.float64)
+    low, high = literal.lower, literal.upper
+    low = low if low == -INF else source.invert(low)
+    high = high if high == INF else source.invert(high)
+    if source.increasing:
+        return Literal(source.column, low, high)
+    # cells down to c have values of at most t: (low, high] becomes [c_high, c_low)
+    lower = -INF if literal.upper == INF else high
+    upper = INF if literal.lower == -INF else low
+    return Literal(
+        source.column, lower, upper, lower_closed=True, upper_closed=upper == INF
+    )
+
+
+def _half_open(literal: Literal, dtype: type[np.floating[Any]]) -> Literal:
+    """Write [a, b) as the (a', b'] that holds for the same numbers of a dtype."""
+    low, high = literal.lower, literal.upper
+    if literal.lower_closed and low != -INF:
+        low = float(np.nextafter(dtype(low), dtype(-INF)))
+    if not literal.upper_closed and high != INF:
+        high = float(np.nextafter(dtype(high), dtype(-INF)))
+    return replace(
+        literal, lower=low, upper=high, lower_closed=False, upper_closed=True
+    )
+
+
+def _translate_categories(
+    literal: Literal, source: FeatureSource, cast: type[np.floating[Any]]
+) -> Literal:
+    holds = [literal.holds(float(cast(value))) for value in source.values()]
+    inside = tuple(c for c, h in zip(source.categories, holds, strict=True) if h)
+    outside = tuple(c for c, h in zip(source.categories, holds, strict=True) if not h)
+    if source.unknown is not None:
+        negated = literal.holds(float(cast(source.unknown)))
+    else:
+        negated = len(outside) < len(inside)
+    return Literal(
+        source.column, categories=outside if negated else inside, negated=negated
+    )
+
+
+# -- reading cells ---------------------------------------------------------------------
+
+
+def read_column(X: Any, names: Sequence[str], feature: int) -> Any:
+    """Column of a frame by name, or of an array by position."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return np.asarray(X)[:, feature]
+    if not all(isinstance(name, str) for name in columns):
+        return X.iloc[:, feature]
+    if names[feature] not in list(columns):
+        msg = f"column {names[feature]!r} is not in X; its columns: {list(columns)}"
+        raise ValueError(msg)
+    return X[names[feature]]
+
+
+def read_cells(column: Any, dtype: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Cells of a column in the form they are compared in, and which are missing.
+
+    ``dtype`` is "float32", "float64", "date" (days since 1970-01-01) or "category".
+    """
+    import pandas as pd
+
+    series = column if isinstance(column, pd.Series) else pd.Series(np.asarray(column))
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(object)
+    missing = np.asarray(series.isna(), dtype=bool)
+    if dtype == "category":
+        return series.to_numpy(dtype=object), missing
+    if dtype == "date":
+        moments = pd.to_datetime(series, utc=True).dt.tz_localize(None)
+        return np.asarray((moments - EPOCH) / pd.Timedelta(days=1)), missing
+    if dtype not in ("float32", "float64"):
+        msg = f"a derived feature ({dtype!r}) cannot be read from the user's columns"
+        raise ValueError(msg)
+    cells = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
+    return cells.astype(dtype).astype(np.float64), missing
+
+
+# -- words -----------------------------------------------------------------------------
+
+
+def say(literal: Literal, name: str, dtype: str) -> str:
+    """Put a literal into words, such as "2 < age <= 5"."""
+    if literal.admits_none and literal.missing:
+        return f"{name} is missing"
+    if literal.admits_all:
+        return f"{name} is known"
+    if literal.categories is not None:
+        text = f"{name} {_say_categories(literal)}"
+    else:
+        text = _say_interval(literal, name, dtype)
+    return f"({text} or missing)" if literal.missing else text
+
+
+def _say_categories(literal: Literal) -> str:
+    labels = [repr(_plain(label)) for label in literal.categories or ()]
+    if len(labels) == 1:
+        return f"{'is not' if literal.negated else 'is'} {labels[0]}"
+    return f"{'none' if literal.negated else 'one'} of {', '.join(labels)}"
+
+
+def _say_interval(literal: Literal, name: str, dtype: str) -> str:
+    low, high = _say_number(literal.lower, dtype), _say_number(literal.upper, dtype)
+    if literal.lower == literal.upper:
+        return f"{name} = {low}"
+    if literal.upper == INF:
+        return f"{name} {'>=' if literal.lower_closed else '>'} {low}"
+    below = "<=" if literal.upper_closed else "<"
+    if literal.lower == -INF:
+        return f"{name} {below} {high}"
+    return f"{low} {'<=' if literal.lower_closed else '<'} {name} {below} {high}"
+
+
+def _say_number(value: float, dtype: str) -> str:
+    if dtype == "date" and math.isfinite(value):
+        moment = EPOCH + dt.timedelta(days=value)
+        midnight = moment.time() == dt.time()
+        return moment.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M")
+    return f"{value:.6g}"
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
