@@ -155,7 +155,7 @@ class Attribution(Explanation):
         if self.base_values is None:
             msg = "a global attribution has no total; explain rows for parts that add"
             raise ValueError(msg)
-        return self.base_values + self.values.sum(axis=1)
+        return np.asarray(self.base_values + self.values.sum(axis=1))
 
     def top(self, k: int) -> Self:
         """Keep the k features of largest importance.

@@ -80,16 +80,15 @@ def draw_bars(attribution: Attribution, ax: Axes | None) -> Axes:
         if values.shape[1] == 1 and signed:
             color = [NEGATIVE if v < 0 else POSITIVE for v in values[shown, 0]]
         y = np.arange(len(shown)) + (c - (values.shape[1] - 1) / 2) * height
-        ax.barh(y, values[shown, c], height=height, color=color)
+        label = _output_label(attribution, c) if values.shape[1] > 1 else None
+        ax.barh(y, values[shown, c], height=height, color=color, label=label)
     ax.set_yticks(range(len(shown)))
     ax.set_yticklabels([_bar_label(attribution, int(j), signed) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     ax.axvline(0, color="#8888", lw=0.8)
     ax.set_xlabel(_bar_title(attribution, signed, len(rest)))
     if values.shape[1] > 1:
-        ax.legend(
-            [shorten(str(t), 24) for t in attribution.target_names], frameon=False
-        )
+        ax.legend(frameon=False)
     return ax
 
 
@@ -118,9 +117,15 @@ def _bar_label(attribution: Attribution, j: int, signed: bool) -> str:
     return f"{name} = {shorten(text, 16)}"
 
 
+def _output_label(attribution: Attribution, c: int) -> str:
+    return shorten(str(attribution.target_names[c]), 24)
+
+
 def _bar_title(attribution: Attribution, signed: bool, rest: int) -> str:
     more = f" ({rest} more features)" if rest else ""
     if attribution.scope == "global":
         return f"importance{more}"
     what = "part of" if signed else "mean absolute part of"
-    return f"{what} {attribution.output}{more}"
+    binary = len(attribution.target_names) == 2 and attribution.values.ndim == 2
+    towards = f", towards {_output_label(attribution, 1)}" if binary else ""
+    return f"{what} {attribution.output}{towards}{more}"

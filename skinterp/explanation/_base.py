@@ -102,7 +102,7 @@ class Explanation(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Number of cases (local) or of items (global)."""
+        """Count the cases (local) or the items (global)."""
 
     @abstractmethod
     def _take(self, indices: NDArray[np.intp]) -> Self:
@@ -335,8 +335,9 @@ class Explanation(ABC):
             raise ValueError(msg)
         return Explanation.from_dict(content)
 
+    @abstractmethod
     def _normalise(self) -> None:
-        """Bring the fields of a kind to their types; kinds override."""
+        """Bring the fields of a kind to their types."""
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -387,6 +388,6 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, float) and isinstance(b, float) and a != a and b != b:  # noqa: PLR0124
+    if isinstance(a, float) and isinstance(b, float) and a != a and b != b:
         return True
     return type(a) is type(b) and bool(a == b)

@@ -27,7 +27,7 @@ def encode(value: Any) -> Any:
     TypeError
         If the value, or one inside it, has no code.
     """
-    if value is None or isinstance(value, bool | int | str) and _is_exact(value):
+    if value is None or (isinstance(value, bool | int | str) and _is_exact(value)):
         return value
     if isinstance(value, float) and not isinstance(value, np.generic):
         return value if math.isfinite(value) else {"$float": _name_special(value)}

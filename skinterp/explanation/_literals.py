@@ -251,6 +251,16 @@ def say(literal: Literal, name: str, dtype: str) -> str:
     return f"({text} or missing)" if literal.missing else text
 
 
+def say_short(literal: Literal, dtype: str) -> str:
+    """Put a literal into words where its column is named already."""
+    finite = abs(literal.lower) < INF and abs(literal.upper) < INF
+    if not finite or literal.categories is not None or literal.lower == literal.upper:
+        return say(literal, "", dtype).replace("( ", "(").strip()
+    left, right = "[" if literal.lower_closed else "(", "])"[not literal.upper_closed]
+    low, high = _say_number(literal.lower, dtype), _say_number(literal.upper, dtype)
+    return f"{left}{low}, {high}{right}{' or missing' if literal.missing else ''}"
+
+
 def _say_categories(literal: Literal) -> str:
     labels = [repr(_plain(label)) for label in literal.categories or ()]
     if len(labels) == 1:

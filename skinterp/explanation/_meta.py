@@ -23,7 +23,7 @@ class FrozenDict(dict[str, Any]):
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = _refuse
 
-    def __ior__(self, other: object) -> NoReturn:  # type: ignore[override, misc]
+    def __ior__(self, other: object) -> NoReturn:  # type: ignore[misc]
         self._refuse()
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:

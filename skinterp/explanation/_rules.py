@@ -205,7 +205,9 @@ class RuleSet(Explanation):
             negated=false,
             missing=false,
             target=np.asarray(target),
-            support=np.full(len(low), np.nan) if support is None else support,
+            support=np.full(len(low), np.nan)
+            if support is None
+            else np.asarray(support),
             feature_dtypes=(feature_dtype,) * n,
             complete=complete,
             **local,

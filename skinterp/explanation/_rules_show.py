@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skinterp.explanation._drawing import make_axes, shorten
-from skinterp.explanation._literals import Literal, say
+from skinterp.explanation._literals import Literal, say, say_short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,14 +124,12 @@ def _draw_literal(
     else:
         start, stop = left, right
     ax.plot([start, stop], [y, y], color=color, lw=9, solid_capstyle="butt", zorder=2)
-    name = rules.feature_names[literal.feature]
-    words = say(literal, "", rules.feature_dtypes[literal.feature])
-    words = words.replace("  ", " ").strip() if name else words
+    words = say_short(literal, rules.feature_dtypes[literal.feature])
     ax.text(x + 0.5, y + 0.42, shorten(words, 24), ha="center", va="center", fontsize=7)
 
 
 def _scale(rules: RuleSet, literal: Literal) -> tuple[float, float]:
-    """Ends of an interval on a track from 0 to 1 that holds all thresholds."""
+    """Where an interval lies on a track from 0 to 1 that holds all thresholds."""
     mine = rules.feature == literal.feature
     ends = np.concatenate([rules.lower[mine], rules.upper[mine]])
     ends = np.unique(ends[np.isfinite(ends)])
