@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
     if name in _FUNCTIONS:
         value = getattr(importlib.import_module(_FUNCTIONS[name]), name)
     elif name == "__version__":
-        value = importlib.import_module("skinterp._lazy").installed_version()
+        value = importlib.import_module("skinterp._version").installed_version()
     elif not name.startswith("_") and name in _public_packages():
         return importlib.import_module(f"{__name__}.{name}")
     else:

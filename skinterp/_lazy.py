@@ -15,24 +15,6 @@ from typing import Any
 from skinterp.plugins.builtin import METHODS
 
 
-def installed_version() -> str:
-    """Return the version in the installed metadata of skinterp.
-
-    Returns
-    -------
-    str
-        The version, or ``"0+unknown"`` where skinterp runs from a source
-        folder that is not installed.
-    """
-    # Imported here: the façade alone should not pay for the metadata reader.
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("skinterp")
-    except PackageNotFoundError:
-        return "0+unknown"
-
-
 def domain_packages() -> tuple[str, ...]:
     """List the packages of skinterp that the method table fills.
 

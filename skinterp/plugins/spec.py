@@ -13,6 +13,9 @@ from typing import Any
 API_VERSION = (1, 0)
 
 SCOPES = ("global", "local")
+# Words in use; a plugin may add its own.
+TASKS = ("classifier", "regressor", "transformer", "selector", "explainer", "finder")
+INPUTS = ("tabular", "series", "graph", "text", "activations")
 TIERS = ("experimental", "stable")
 COSTS = ("cheap", "moderate", "expensive")
 

@@ -1,0 +1,50 @@
+"""How the command writes: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import Any
+
+import typer
+
+# Raised when a field of the JSON output changes its meaning or goes away.
+SCHEMA = 1
+
+
+def say_json(**content: Any) -> None:
+    """Write a JSON object with the number of its schema.
+
+    Parameters
+    ----------
+    **content : object
+        Its fields.
+
+    Examples
+    --------
+    >>> say_json(methods=[])
+    {"schema": 1, "methods": []}
+    """
+    typer.echo(json.dumps({"schema": SCHEMA, **content}, default=repr))
+
+
+def complain(message: str) -> None:
+    """Write a line to the standard error stream.
+
+    Parameters
+    ----------
+    message : str
+        The line.
+    """
+    typer.echo(message, err=True)
+
+
+def terminal_width() -> int:
+    """Return the width to which tables are cut.
+
+    Returns
+    -------
+    int
+        That of the terminal; output to a file or a pipe is not cut.
+    """
+    return shutil.get_terminal_size((10_000, 24)).columns
