@@ -215,7 +215,7 @@ class Attribution(Explanation):
         local, several = self.scope == "local", self._n_outputs is not None
         values = self.values if local else self.values[None]
         values = values if several else values[..., None]
-        n_rows, n, n_outputs = values.shape
+        n_rows, _, n_outputs = values.shape
         rows, features, outputs = np.indices(values.shape).reshape(3, -1)
         table: dict[str, Any] = {self.unit: rows} if local else {}
         if several:

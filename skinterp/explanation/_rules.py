@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from skinterp.explanation._base import Explanation, check_k, check_shapes
 from skinterp.explanation._literals import Literal, read_cells, read_column, say
+from skinterp.explanation._ragged import offsets_of, ranges
+from skinterp.explanation._rules_check import check_arrays, check_rows, check_rules
 from skinterp.explanation._rules_map import map_rules
+from skinterp.explanation._rules_show import draw_rules, say_rows, say_rules
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from skinterp.explanation._feature_map import FeatureMap
-
-DTYPES = ("float32", "float64", "date", "category", "derived")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -231,39 +232,7 @@ class RuleSet(Explanation):
             self._set(name, np.asarray(value, dtype=dtype))
 
     def _check(self) -> None:
-        n_literals, n_rules = len(self.feature), len(self.target)
-        literal = ("lower", "upper", "lower_closed", "upper_closed", "categories")
-        for name in (*literal, "negated", "missing"):
-            if len(getattr(self, name)) != n_literals:
-                msg = f"{name} has length {len(getattr(self, name))}, not {n_literals}"
-                raise ValueError(msg)
-        check_shapes({"support": (self.support, (n_rules,))})
-        _check_offsets("offsets", self.offsets, n_rules, n_literals)
-        _check_range("feature", self.feature, 0, len(self.feature_names))
-        _check_range("target", self.target, 0, len(self.target_names))
-        unknown = set(self.feature_dtypes) - set(DTYPES)
-        if unknown or len(self.feature_dtypes) != len(self.feature_names):
-            msg = (
-                f"feature_dtypes={self.feature_dtypes!r} must name one of "
-                f"{list(DTYPES)} for each of {len(self.feature_names)} features"
-            )
-            raise ValueError(msg)
-        self._check_rows(n_rules)
-
-    def _check_rows(self, n_rules: int) -> None:
-        if self.scope == "global":
-            if self.row_offsets is not None or self.prediction is not None:
-                msg = "a global rule set has neither row_offsets nor prediction"
-                raise ValueError(msg)
-            return
-        if self.row_offsets is None or self.prediction is None:
-            msg = "a local rule set needs row_offsets and prediction"
-            raise ValueError(msg)
-        n_rows = len(self.prediction)
-        _check_offsets("row_offsets", self.row_offsets, n_rows, n_rules)
-        _check_range("prediction", self.prediction, -1, len(self.target_names))
-        shape = (n_rows, len(self.feature_names))
-        check_shapes({"relevant_missing": (self.relevant_missing, shape)})
+        check_arrays(self)
 
     def __len__(self) -> int:
         return len(self.target if self.prediction is None else self.prediction)
@@ -382,19 +351,19 @@ class RuleSet(Explanation):
             order = np.argsort(-np.nan_to_num(self.support), kind="stable")[:k]
             return self._take(np.sort(order))
         counts = np.minimum(np.diff(self.row_offsets), k)
-        keep = _ranges(self.row_offsets[:-1], counts)
-        return self._with(**self._rule_fields(keep), row_offsets=_offsets_of(counts))
+        keep = ranges(self.row_offsets[:-1], counts)
+        return self._with(**self._rule_fields(keep), row_offsets=offsets_of(counts))
 
     def _take(self, indices: NDArray[np.intp]) -> Self:
         if self.row_offsets is None:
             complete = self.complete and len(np.unique(indices)) == self.n_rules
             return self._with(**self._rule_fields(indices), complete=complete)
         counts = np.diff(self.row_offsets)[indices]
-        keep = _ranges(self.row_offsets[:-1][indices], counts)
+        keep = ranges(self.row_offsets[:-1][indices], counts)
         missing = self.relevant_missing
         return self._with(
             **self._rule_fields(keep),
-            row_offsets=_offsets_of(counts),
+            row_offsets=offsets_of(counts),
             prediction=None if self.prediction is None else self.prediction[indices],
             relevant_missing=None if missing is None else missing[indices],
         )
@@ -402,13 +371,13 @@ class RuleSet(Explanation):
     def _rule_fields(self, rules: NDArray[np.intp]) -> dict[str, Any]:
         """Fields of the given rules in the given order."""
         counts = np.diff(self.offsets)[rules]
-        keep = _ranges(self.offsets[:-1][rules], counts)
+        keep = ranges(self.offsets[:-1][rules], counts)
         names = ("feature", "lower", "upper", "lower_closed", "upper_closed")
         fields = {
             name: getattr(self, name)[keep] for name in (*names, "negated", "missing")
         }
         return fields | {
-            "offsets": _offsets_of(counts),
+            "offsets": offsets_of(counts),
             "categories": tuple(self.categories[i] for i in keep),
             "target": self.target[rules],
             "support": self.support[rules],
@@ -484,8 +453,6 @@ class RuleSet(Explanation):
             Global: the rules of each class. Local: the reason for each row, and what
             an undetermined row lacks.
         """
-        from skinterp.explanation._rules_show import say_rows, say_rules
-
         return say_rules(self) if self.row_offsets is None else say_rows(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -501,8 +468,6 @@ class RuleSet(Explanation):
         matplotlib.axes.Axes
             What was drawn on.
         """
-        from skinterp.explanation._rules_show import draw_rules
-
         return draw_rules(self, ax)
 
     def check_faithful(self, estimator: Any, X: Any) -> None:
@@ -521,8 +486,6 @@ class RuleSet(Explanation):
             If rules that hold for a row name another class than ``predict``, or no
             rule holds for a row without missing cells though the set is complete.
         """
-        from skinterp.explanation._rules_check import check_rows, check_rules
-
         check = check_rules if self.row_offsets is None else check_rows
         check(self, estimator, X)
 
@@ -541,27 +504,3 @@ class RuleSet(Explanation):
             can satisfy is left out.
         """
         return self._with(**map_rules(self, feature_map))
-
-
-def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Concatenate the ranges that begin at ``starts`` and have ``counts`` members."""
-    total = int(counts.sum())
-    shift = np.repeat(starts - _offsets_of(counts)[:-1], counts)
-    return (np.arange(total) + shift).astype(np.intp)
-
-
-def _offsets_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _check_offsets(name: str, offsets: NDArray[np.int64], n: int, total: int) -> None:
-    ends = len(offsets) == n + 1 and offsets[0] == 0 and offsets[-1] == total
-    if not ends or (np.diff(offsets) < 0).any():
-        msg = f"{name} must rise from 0 to {total} in {n} steps, got {offsets!r}"
-        raise ValueError(msg)
-
-
-def _check_range(name: str, values: NDArray[np.int64], low: int, high: int) -> None:
-    if values.size and (values.min() < low or values.max() >= high):
-        msg = f"{name} must lie in [{low}, {high}), got {values.min()}..{values.max()}"
-        raise ValueError(msg)

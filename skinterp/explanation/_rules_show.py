@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skinterp.explanation._drawing import make_axes, shorten
-from skinterp.explanation._literals import Literal, say, say_short
+from skinterp.explanation._literals import Literal, say_short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
