@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from skinterp._version import installed_version
@@ -105,7 +104,7 @@ def _text(error: Exception) -> str:
     from skinterp.plugins import PluginError
 
     text = " ".join(str(error).split())
-    if isinstance(error, PluginError | ValueError | click.ClickException) and text:
+    if isinstance(error, PluginError | ValueError) and text:
         return text
     return f"{type(error).__name__}: {text} (--debug shows where)"
 
