@@ -1,0 +1,98 @@
+"""Pictures and pages: what is drawn, that names are safe, and nothing is left open."""
+
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skinterp.explanation import Attribution, RuleSet
+
+INF = np.inf
+EVIL = "<script>alert('$1$')</script>"
+
+
+def many_rules(n_rules, n_features, name="column"):
+    low = np.full((n_rules, n_features), -INF)
+    low[np.arange(n_rules), np.arange(n_rules) % n_features] = np.arange(n_rules)
+    return RuleSet.from_boxes(
+        low,
+        np.full_like(low, INF),
+        target=np.arange(n_rules) % 2,
+        support=np.arange(n_rules),
+        feature_names=[f"{name} {i}" for i in range(n_features)],
+        target_names=["no", EVIL],
+    )
+
+
+def many_parts(n_features):
+    return Attribution(
+        scope="local",
+        feature_names=[f"{EVIL} {i}" for i in range(n_features)],
+        target_names=["y"],
+        values=np.arange(2.0 * n_features).reshape(2, -1),
+        base_values=np.zeros(2),
+        output="predict",
+    )
+
+
+EXPLANATIONS = [
+    many_rules(1, 1),
+    many_rules(60, 40, EVIL),
+    many_parts(1),
+    many_parts(200),
+    many_parts(3)[:0],
+]
+
+
+@pytest.mark.parametrize("explanation", EXPLANATIONS)
+def test_drawing_on_own_axes_opens_nothing(explanation):
+    figure, ax = plt.subplots()
+    before, settings = plt.get_fignums(), dict(plt.rcParams)
+    assert explanation.plot(ax) is ax
+    figure.canvas.draw()
+    explanation.to_html()
+    assert plt.get_fignums() == before
+    assert dict(plt.rcParams) == settings
+    plt.close(figure)
+
+
+def test_what_is_left_out_is_stated():
+    assert many_rules(60, 40).plot().get_xlabel() == "36 more rules, 30 more columns"
+    assert many_parts(200)[0].plot().get_xlabel().endswith("(185 more features)")
+    plt.close("all")
+
+
+def test_tracks_show_the_ranges_that_rules_allow():
+    rules = RuleSet.from_boxes(
+        [[-INF], [1.0]],
+        [[1.0], [INF]],
+        target=[0, 1],
+        feature_names=["x"],
+        target_names=["a", "b"],
+    )
+    ax = rules.plot()
+    spans = [tuple(line.get_xdata()) for line in ax.lines[1::2]]
+    assert spans[0] == pytest.approx((0.06, 0.5))
+    assert spans[1] == pytest.approx((0.5, 0.94))
+    assert [t.get_text() for t in ax.texts] == ["<= 1", "> 1"]
+    plt.close("all")
+
+
+@pytest.mark.parametrize("explanation", EXPLANATIONS)
+@pytest.mark.parametrize("standalone", [True, False])
+def test_page_is_self_contained_and_escaped(explanation, standalone):
+    page = explanation.to_html(standalone=standalone)
+    assert page.lstrip().startswith("<!DOCTYPE html>") == standalone
+    assert "<script" not in page
+    assert not re.search(r"(src|href)\s*=\s*[\"'](?!data:)", page)
+    assert "http" not in re.sub(r"base64,[^\"]*", "", page)
+    if not standalone:
+        assert explanation._repr_html_() == page
+
+
+def test_page_says_how_it_was_made():
+    rules = many_rules(2, 1)._with(meta={"method": "a.b.Tree", "seed": 7})
+    page = rules.to_html()
+    assert "Tree: rules" in page
+    assert "seed" in page
