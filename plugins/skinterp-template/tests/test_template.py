@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from skinterp.testing import check_plugin, parametrize_with_methods
 from sklearn.datasets import load_iris
 from sklearn.neighbors import NearestCentroid
 
-from skinterp.testing import check_plugin, parametrize_with_methods
 from skinterp_template import CentroidClassifier
 
 
