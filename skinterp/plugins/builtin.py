@@ -16,7 +16,7 @@ METHODS = (
         summary="Decision tree read as Boolean rules; decides with missing cells",
         explains={"global": ("rules",), "local": ("rules",)},
         reference="arXiv:2506.14143",
-        exports=("skinterp.trees._boolean_tree:deduplicate_trees",),
+        exports=("skinterp.trees._deduplicate:deduplicate_trees",),
     ),
 )
 

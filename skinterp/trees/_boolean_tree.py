@@ -1,0 +1,542 @@
+"""Decision trees read as Boolean functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.tree import DecisionTreeClassifier
+
+from skinterp.base import ExplainableMixin, feature_names_of
+from skinterp.compat import (
+    HasMethods,
+    Integral,
+    Interval,
+    StrOptions,
+    check_is_fitted,
+    check_sample_weight,
+    fit_context,
+    is_frozen,
+    validate_data,
+)
+from skinterp.trees import _acquisition as acquisition
+from skinterp.trees import _boolean_tree_kernels as kernels
+from skinterp.trees import _boxes as boxes
+from skinterp.trees._deduplicate import _fitted, _numbered_classes
+from skinterp.trees._rules import draw, global_rules, local_rules
+from skinterp.trees._tables import TreeTables, cell_codes, check_tree, tree_tables
+
+if TYPE_CHECKING:
+    from skinterp.explanation import RuleSet
+
+
+class BooleanTreeClassifier(
+    ExplainableMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+):
+    """A decision tree that decides with missing cells whenever it provably can.
+
+    Wraps a tree of scikit-learn and reads it as a Boolean function. A row is
+    determined if no value of its missing cells could change the class: then the
+    answer is certain, whatever imputation would have said. ``explain`` gives all
+    prime implicants, the minimal conditions that suffice for a class. They depend on
+    the decision function alone, not on the order of the tests, so that two trees
+    that decide alike have the same rules, the same ``canonical_key_`` and are
+    equivalent.
+
+    Parameters
+    ----------
+    estimator : DecisionTreeClassifier, ExtraTreeClassifier or FrozenEstimator, \
+            default=None
+        The tree to fit; a clone is fitted. A fitted tree inside a
+        ``sklearn.frozen.FrozenEstimator`` is kept as it is. None means
+        ``DecisionTreeClassifier(max_depth=3, random_state=0)``.
+    on_undetermined : {"estimator", "abstain", "majority"}, default="estimator"
+        What ``predict`` answers where the known cells don't determine the class.
+        "estimator": the wrapped tree's answer, which sends a missing value to one
+        side of each test. "abstain": a masked array, whose mask marks these rows and
+        whose data are those of "estimator". "majority": the class of the largest
+        training weight.
+    feature_costs : array-like of shape (n_features,), default=None
+        Cost of measuring each feature, not negative, for ``next_feature``,
+        ``expected_cost`` and ``sufficient_reasons``. None means 1 for each.
+    max_terms : int, default=10000
+        Largest number of prime implicants per class, in ``explain`` and
+        ``canonical_key_``. Nothing else computes them.
+
+    Attributes
+    ----------
+    estimator_ : DecisionTreeClassifier or FrozenEstimator
+        The fitted tree.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where all of them are strings.
+    used_features_ : ndarray of shape (n_used,)
+        Columns that the tree tests.
+    feature_costs_ : ndarray of shape (n_features_in_,)
+        Cost of each column.
+    training_cells_ : ndarray of shape (n_distinct, n_used)
+        The training rows on the grid of the tree's thresholds, each once: number of
+        thresholds below the value, -2 where it is missing.
+    training_weight_ : ndarray of shape (n_distinct,)
+        Their weights.
+
+    See Also
+    --------
+    deduplicate_trees : Groups of trees that decide alike.
+    sklearn.tree.DecisionTreeClassifier : The tree inside.
+
+    Notes
+    -----
+    A missing cell stands for an unknown value. The walk of a row takes both branches
+    of a test on a missing cell, as far as the tests before left room for a value,
+    and is determined if all leaves agree: linear in the nodes reached. A tree that
+    was fitted on missing values may also have learned that a missing value itself
+    means something; its own way for missing values then counts as one more
+    possibility, so that a determined row is one that neither a value nor the absence
+    of it could change.
+
+    Values are compared in float32 with thresholds in float64, as scikit-learn does.
+    "Determined" says that the tree would give the same answer on the complete row.
+    It doesn't say that this answer is right, nor that the row is like the training
+    rows.
+
+    References
+    ----------
+    .. [1] McTavish, H., Boner, Z., Donnelly, J., Seltzer, M., Rudin, C. (2025).
+       "Leveraging Predictive Equivalence in Decision Trees". ICML. arXiv:2506.14143.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skinterp.trees import BooleanTreeClassifier
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> tree = BooleanTreeClassifier().fit(X, ["no", "no", "no", "yes"])
+    >>> partly = [[np.nan, 0], [np.nan, 1]]
+    >>> tree.determined(partly)
+    array([ True, False])
+    >>> print(tree.explain().to_text())
+    3 rules with 4 conditions on 2 of 2 columns
+    no if
+      - x0 <= 0.5  (support 2)
+      - x1 <= 0.5  (support 2)
+    yes if
+      - x0 > 0.5 and x1 > 0.5  (support 1)
+    """
+
+    explains: ClassVar = {"global": ("rules",), "local": ("rules",)}
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "on_undetermined": [StrOptions({"estimator", "abstain", "majority"})],
+        "feature_costs": ["array-like", None],
+        "max_terms": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        on_undetermined: str = "estimator",
+        feature_costs: ArrayLike | None = None,
+        max_terms: int = 10_000,
+    ) -> None:
+        self.estimator = estimator
+        self.on_undetermined = on_undetermined
+        self.feature_costs = feature_costs
+        self.max_terms = max_terms
+
+    # The inner estimator is checked by check_tree, and by its own fit.
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the tree, or take the frozen one, and note the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows. Missing values are allowed where the tree allows them.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        BooleanTreeClassifier
+            The fitted estimator.
+        """
+        base = self.estimator
+        if base is None:
+            base = DecisionTreeClassifier(max_depth=3, random_state=0)
+        check_tree(base, "estimator", fitted=is_frozen(base))
+        X, y = validate_data(
+            self, X, y, dtype=np.float32, order="C", ensure_all_finite="allow-nan"
+        )
+        self.feature_costs_ = self._check_costs()
+        weight = check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        if is_frozen(base):
+            self._check_frozen(base)
+            self.estimator_ = base
+        else:
+            given = None if sample_weight is None else weight
+            self.estimator_ = clone(base).fit(X, y, sample_weight=given)
+        tables = self._tables()
+        self.classes_ = _fitted(self, "estimator").classes_
+        self.used_features_ = tables.used
+        self.training_cells_, self.training_weight_ = acquisition.training_cells(
+            cell_codes(tables, X), weight
+        )
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels. With ``on_undetermined="abstain"`` a masked array.
+        """
+        if self.on_undetermined == "abstain":
+            return self.predict_partial(X)
+        tables = self._fitted_tables()
+        labels, determined = self._decide(tables, self._validate_X(X))
+        if self.on_undetermined == "majority":
+            labels[~determined] = tables.nodes[0, kernels.LABEL]
+        return self.classes_[labels]
+
+    def predict_partial(self, X: ArrayLike) -> np.ma.MaskedArray:
+        """Predict the class of each determined row, and mask the others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+
+        Returns
+        -------
+        MaskedArray of shape (n_samples,)
+            Class labels, masked where the known cells don't determine the class.
+            Below the mask lies the wrapped tree's own answer.
+        """
+        labels, determined = self._decide(self._fitted_tables(), self._validate_X(X))
+        return np.ma.MaskedArray(self.classes_[labels], mask=~determined)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Average the class frequencies of the leaves that each row can reach.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Frequencies, weighted by the training weight of the leaves. For a complete
+            row they are those of the wrapped tree. For a row that isn't determined,
+            the most probable class may differ from ``predict``.
+        """
+        tables = self._fitted_tables()
+        weight = np.maximum(tables.weight, np.finfo(np.float64).tiny)
+        return kernels.average_rows(
+            self._validate_X(X), tables.nodes, tables.threshold, weight, tables.value
+        )
+
+    def determined(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Tell which rows no value of a missing cell could give another class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), bool
+            True where the class is certain.
+        """
+        return self._decide(self._fitted_tables(), self._validate_X(X))[1]
+
+    def relevant_missing(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Tell which missing cells could still change the class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), bool
+            True for a missing cell if some values of the other missing cells make
+            the class depend on it. All False in a determined row.
+        """
+        tables = self._fitted_tables()
+        codes = cell_codes(tables, self._validate_X(X))
+        return self._on_columns(tables, _relevant(tables, codes))
+
+    def sufficient_reasons(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Give for each row a minimal set of cells that alone determine its class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), bool
+            True for the cells of the reason, none of which can be left out. All False
+            in a row that isn't determined (and in one that needs no reason).
+
+        Notes
+        -----
+        Cells are given up one after the other, the costliest first; at equal cost
+        those off the row's path through the tree first, then later columns.
+        """
+        tables = self._fitted_tables()
+        codes = cell_codes(tables, self._validate_X(X))
+        return self._on_columns(tables, self._reasons(tables, codes))
+
+    @property
+    def canonical_key_(self) -> tuple[tuple, ...]:
+        """Hashable form of the decision function: all prime implicants per class.
+
+        Equal for trees that give all complete rows the same class, and only for
+        these. Computed at each access, at the cost of ``explain``.
+        """
+        return boxes.canonical_key(
+            self._fitted_tables(), self.classes_, self.max_terms
+        )
+
+    def is_equivalent(self, other: Any) -> bool:
+        """Tell whether another tree gives all complete rows the same class.
+
+        Parameters
+        ----------
+        other : estimator
+            A fitted tree classifier of scikit-learn, or a BooleanTreeClassifier,
+            fitted on the same columns.
+
+        Returns
+        -------
+        bool
+            True if no complete row gets different classes.
+
+        Notes
+        -----
+        Compares the leaves pairwise: O(n_leaves x n_leaves_other x n_used).
+        """
+        check_is_fitted(self)
+        tree = _fitted(other, "other")
+        if tree.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"other was fitted on {tree.n_features_in_} columns, this tree on "
+                f"{self.n_features_in_}: they decide on different rows."
+            )
+        own, others = _numbered_classes([self.classes_, tree.classes_])
+        return boxes.equivalent(self._tables(), tree_tables(tree), own, others)
+
+    def next_feature(self, x: ArrayLike) -> int | NDArray[np.int64]:
+        """Tell which feature to measure next, so as to decide at least expected cost.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (n_samples, n_features)
+            One row, or several; NaN marks what isn't measured yet.
+
+        Returns
+        -------
+        int or ndarray of shape (n_samples,)
+            Column to measure, -1 where the class is determined.
+
+        Notes
+        -----
+        Measuring a feature reveals its value, hence the outcome of all tests on it.
+        Probabilities are the frequencies among those training rows that agree with
+        what is known. With at most 10 unknown features that the tree uses, the
+        choice is optimal (dynamic programming over the sets of measured features,
+        at most O(2^k x n_distinct)). With more it is the best first step if the
+        order of the tree is followed after it, which on the training rows never
+        costs more than the tree's order. Where no training row agrees, the next
+        test of the tree is taken.
+        """
+        check_is_fitted(self)
+        one = np.ndim(x) == 1
+        rows = self._validate_X(np.reshape(x, (1, -1)) if one else x)
+        tables = self._tables()
+        problem = self._problem(tables)
+        states, group = np.unique(
+            cell_codes(tables, rows), axis=0, return_inverse=True
+        )
+        chosen = [acquisition.best_choice(problem, state).feature for state in states]
+        column = np.append(tables.used, -1)[np.array(chosen, np.int64)]
+        column = column[group.ravel()]
+        return int(column[0]) if one else column
+
+    def expected_cost(self, *, order: str = "best") -> float:
+        """Mean cost of measuring features, from none, until the class is determined.
+
+        Parameters
+        ----------
+        order : {"best", "tree"}, default="best"
+            "best": as ``next_feature`` says. "tree": in the order of the tree's
+            tests. Both stop as soon as the class is determined.
+
+        Returns
+        -------
+        float
+            Mean over the training rows.
+        """
+        check_is_fitted(self)
+        if order not in ("best", "tree"):
+            raise ValueError(f"order must be 'best' or 'tree'; got {order!r}.")
+        problem = self._problem(self._tables())
+        if order == "tree":
+            return acquisition.tree_order_cost(problem)
+        return acquisition.expected_cost(problem)
+
+    def plot(self, ax: Any = None) -> NDArray:
+        """Draw the tree and, beside it, the rules it stands for.
+
+        Parameters
+        ----------
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw the tree and the rules. None makes a new figure.
+
+        Returns
+        -------
+        ndarray of two Axes
+            What was drawn on.
+        """
+        return draw(self, ax)
+
+    @classmethod
+    def _test_params(cls) -> list[dict[str, Any]]:
+        tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+        return [{}, {"estimator": tree, "on_undetermined": "majority"}]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _explain(self, X: NDArray | None, *, kind: str) -> RuleSet:
+        tables = self._tables()
+        terms = boxes.prime_terms(tables, self.max_terms)
+        cells = self.training_cells_, self.training_weight_
+        about = {
+            "feature_names": feature_names_of(self),
+            "target_names": self.classes_,
+        }
+        if X is None:
+            return global_rules(tables, terms, *cells, **about)
+        codes = cell_codes(tables, X)
+        return local_rules(
+            tables,
+            terms,
+            *cells,
+            codes=codes,
+            prediction=kernels.decide_codes(codes, tables.nodes),
+            reasons=self._reasons(tables, codes),
+            relevant_missing=self._on_columns(tables, _relevant(tables, codes)),
+            **about,
+        )
+
+    def _validate_X(self, X: ArrayLike) -> NDArray[np.float32]:
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            dtype=np.float32,
+            order="C",
+            ensure_all_finite="allow-nan",
+        )
+
+    def _check_costs(self) -> NDArray[np.float64]:
+        if self.feature_costs is None:
+            return np.ones(self.n_features_in_)
+        costs = np.array(self.feature_costs, dtype=np.float64)
+        if costs.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"feature_costs must hold one cost for each of "
+                f"{self.n_features_in_} features; got the shape {costs.shape}."
+            )
+        bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
+        if len(bad):
+            raise ValueError(
+                f"feature_costs must be finite and not negative; "
+                f"feature_costs[{bad[0]}] is {costs[bad[0]]}."
+            )
+        return costs
+
+    def _check_frozen(self, frozen: Any) -> None:
+        """Refuse a frozen tree that was fitted on other columns."""
+        tree = check_tree(frozen, "estimator", fitted=True)
+        if tree.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"The frozen estimator was fitted on {tree.n_features_in_} features, "
+                f"X has {self.n_features_in_}."
+            )
+        names = getattr(tree, "feature_names_in_", None)
+        own = getattr(self, "feature_names_in_", None)
+        if names is not None and own is not None and list(names) != list(own):
+            raise ValueError(
+                f"The frozen estimator was fitted on the columns {list(names)}, X has "
+                f"{list(own)}."
+            )
+
+    def _tables(self) -> TreeTables:
+        return tree_tables(_fitted(self, "estimator"))
+
+    def _fitted_tables(self) -> TreeTables:
+        check_is_fitted(self)
+        return self._tables()
+
+    @staticmethod
+    def _decide(
+        tables: TreeTables, X: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        return kernels.decide_rows(X, tables.nodes, tables.threshold)
+
+    def _reasons(
+        self, tables: TreeTables, codes: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        costs = self.feature_costs_[tables.used]
+        tier = np.unique(costs, return_inverse=True)[1].astype(np.int64)
+        return kernels.minimal_reasons(codes, tables.nodes, tier)
+
+    def _on_columns(
+        self, tables: TreeTables, mask: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Spread a mask over the used features to all columns."""
+        wide = np.zeros((len(mask), self.n_features_in_), bool)
+        wide[:, tables.used] = mask
+        return wide
+
+    def _problem(self, tables: TreeTables) -> acquisition.Problem:
+        return acquisition.Problem(
+            tables.nodes,
+            self.training_cells_,
+            self.training_weight_,
+            self.feature_costs_[tables.used],
+        )
+
+
+def _relevant(tables: TreeTables, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    return kernels.relevant_cells(
+        codes, tables.nodes, tables.low, tables.high, tables.empty
+    )

@@ -1,0 +1,206 @@
+"""Kernels of the algebra of boxes.
+
+A box is a pair of inclusive bounds per used feature, counted in cells of the grid of
+thresholds; the cells of an axis are ordered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def inside(low, high, outer_low, outer_high):
+    """Whether a box lies in another one."""
+    for j in range(low.shape[0]):
+        if low[j] < outer_low[j] or high[j] > outer_high[j]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def meet(low, high, other_low, other_high):
+    """Whether two boxes share a cell."""
+    for j in range(low.shape[0]):
+        if max(low[j], other_low[j]) > min(high[j], other_high[j]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def keep_maximal(low, high, size, first, piece_low, piece_high):
+    """Add a piece to a list of boxes unless one of them holds it.
+
+    Boxes before `first` can't lie in the piece. Returns the new size of the list.
+    """
+    for i in range(size - 1, -1, -1):
+        if inside(piece_low, piece_high, low[i], high[i]):
+            return size
+    kept = first
+    for i in range(first, size):
+        if not inside(low[i], high[i], piece_low, piece_high):
+            low[kept] = low[i]
+            high[kept] = high[i]
+            kept += 1
+    low[kept] = piece_low
+    high[kept] = piece_high
+    return kept + 1
+
+
+@njit(cache=True, nogil=True)
+def grown(boxes, capacity):
+    """Return a copy with room for `capacity` boxes."""
+    bigger = np.empty((capacity, boxes.shape[1]), boxes.dtype)
+    bigger[: boxes.shape[0]] = boxes
+    return bigger
+
+
+@njit(cache=True, nogil=True)
+def subtract_box(low, high, size, hole_low, hole_high):
+    """Maximal boxes of what is left of maximal boxes without a hole.
+
+    A box that meets the hole falls into at most two pieces per feature: below and
+    above the hole. Only pieces can be swallowed, by a box that was not met or by
+    another piece.
+    """
+    n_used = low.shape[1]
+    hit = np.empty(size, np.int64)
+    n_hit, n_free = 0, 0
+    hit_low = np.empty((size, n_used), np.int32)
+    hit_high = np.empty((size, n_used), np.int32)
+    for i in range(size):
+        if meet(low[i], high[i], hole_low, hole_high):
+            hit_low[n_hit] = low[i]
+            hit_high[n_hit] = high[i]
+            n_hit += 1
+        else:
+            low[n_free] = low[i]
+            high[n_free] = high[i]
+            n_free += 1
+    size = n_free
+    for i in range(n_hit):
+        if size + 2 * n_used > low.shape[0]:
+            capacity = 2 * low.shape[0] + 2 * n_used
+            low, high = grown(low, capacity), grown(high, capacity)
+        piece_low, piece_high = hit_low[i].copy(), hit_high[i].copy()
+        for j in range(n_used):
+            if piece_low[j] < hole_low[j]:
+                piece_high[j] = hole_low[j] - 1
+                size = keep_maximal(low, high, size, n_free, piece_low, piece_high)
+                piece_high[j] = hit_high[i, j]
+            if piece_high[j] > hole_high[j]:
+                piece_low[j] = hole_high[j] + 1
+                size = keep_maximal(low, high, size, n_free, piece_low, piece_high)
+                piece_low[j] = hit_low[i, j]
+    return low, high, size
+
+
+@njit(cache=True, nogil=True)
+def maximal_boxes(top, hole_low, hole_high, max_boxes):
+    """All maximal boxes of the grid `0..top` that meet no hole.
+
+    Returns the bounds and whether their number stayed within `max_boxes` all along.
+    """
+    n_used = top.shape[0]
+    low = np.zeros((64, n_used), np.int32)
+    high = np.empty((64, n_used), np.int32)
+    high[0] = top
+    size = 1
+    for hole in range(hole_low.shape[0]):
+        low, high, size = subtract_box(
+            low, high, size, hole_low[hole], hole_high[hole]
+        )
+        if size > max_boxes:
+            return low[:0].copy(), high[:0].copy(), False
+    return low[:size].copy(), high[:size].copy(), True
+
+
+@njit(cache=True, nogil=True)
+def widened(codes, keep, labels, top, n_cuts, box_low, box_high, box_label):
+    """Maximal box around the kept cells of each row, and of its label.
+
+    `box_*` are all the boxes of the tree; a side moves until it meets one of another
+    label. Features that are not kept are free, up to the cell `top`; kept ones span
+    values alone, up to the cell `n_cuts`.
+    """
+    n_rows, n_used = codes.shape
+    low = np.zeros((n_rows, n_used), np.int32)
+    high = np.empty((n_rows, n_used), np.int32)
+    for row in range(n_rows):
+        for j in range(n_used):
+            high[row, j] = top[j]
+            if keep[row, j]:
+                low[row, j] = high[row, j] = codes[row, j]
+        for j in range(n_used):
+            if not keep[row, j]:
+                continue
+            cell, new_low, new_high = codes[row, j], 0, n_cuts[j]
+            low[row, j], high[row, j] = new_low, new_high
+            for b in range(box_low.shape[0]):
+                if box_label[b] == labels[row] or not meet(
+                    low[row], high[row], box_low[b], box_high[b]
+                ):
+                    continue
+                if box_high[b, j] < cell:
+                    new_low = max(new_low, box_high[b, j] + 1)
+                else:
+                    new_high = min(new_high, box_low[b, j] - 1)
+            low[row, j], high[row, j] = new_low, new_high
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def box_weight(low, high, bound, codes, weight):
+    """Weight of the rows of codes that each box holds.
+
+    Only features marked in `bound` are looked at; a cell that isn't there (a
+    negative code) satisfies no bound.
+    """
+    total = np.zeros(low.shape[0])
+    for b in range(low.shape[0]):
+        for row in range(codes.shape[0]):
+            holds = True
+            for j in range(codes.shape[1]):
+                if bound[b, j] and not low[b, j] <= codes[row, j] <= high[b, j]:
+                    holds = False
+                    break
+            if holds:
+                total[b] += weight[row]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def essential_cuts(low, high, labels, n_cuts, width):
+    """Mark the thresholds at which the label really changes somewhere."""
+    marked = np.zeros((n_cuts.shape[0], width), np.bool_)
+    for a in range(low.shape[0]):
+        for b in range(low.shape[0]):
+            if labels[a] == labels[b]:
+                continue
+            conflict, count = -1, 0
+            for j in range(low.shape[1]):
+                if max(low[a, j], low[b, j]) > min(high[a, j], high[b, j]):
+                    conflict = j
+                    count += 1
+            if count == 1 and high[a, conflict] + 1 == low[b, conflict]:
+                marked[conflict, high[a, conflict]] = True
+    return marked
+
+
+@njit(cache=True, nogil=True)
+def disagree(lower, upper, labels, other_lower, other_upper, other_labels):
+    """Whether two boxes (lower, upper] of different label share a point."""
+    for a in range(lower.shape[0]):
+        for b in range(other_lower.shape[0]):
+            if labels[a] == other_labels[b]:
+                continue
+            common = True
+            for j in range(lower.shape[1]):
+                bottom = max(lower[a, j], other_lower[b, j])
+                if bottom >= min(upper[a, j], other_upper[b, j]):
+                    common = False
+                    break
+            if common:
+                return True
+    return False

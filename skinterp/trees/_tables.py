@@ -1,0 +1,162 @@
+"""A fitted scikit-learn tree as tables that the kernels read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from skinterp.compat import FrozenEstimator
+from skinterp.trees import _boolean_tree_kernels as kernels
+
+
+class TreeTables(NamedTuple):
+    """A tree over the cells of the grid of its thresholds.
+
+    Feature `used[j]` has the thresholds `cuts[j]` and, between and around them,
+    `n_cuts[j] + 1` cells. Cell i holds the float32 values in (cuts[i - 1], cuts[i]].
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n_nodes, N_FIELDS)
+        See `_boolean_tree_kernels`.
+    threshold : ndarray of shape (n_nodes,)
+        Largest float32 that goes left.
+    used : ndarray of shape (n_used,)
+        Columns that the tree tests.
+    cuts : tuple of ndarray
+        Sorted thresholds of each used column.
+    n_cuts : ndarray of shape (n_used,)
+        Their numbers.
+    low, high : ndarray of shape (n_nodes, n_used)
+        Cells of each feature that lead to a node, inclusive.
+    empty : ndarray of shape (n_nodes, n_used)
+        Whether a missing value, as scikit-learn sends it, leads to a node.
+    weight : ndarray of shape (n_nodes,)
+        Training weight.
+    value : ndarray of shape (n_nodes, n_classes)
+        Class frequencies.
+    """
+
+    nodes: NDArray[np.int32]
+    threshold: NDArray[np.float32]
+    used: NDArray[np.int64]
+    cuts: tuple[NDArray[np.float32], ...]
+    n_cuts: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    empty: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+def unwrap(estimator: object) -> object:
+    """Return what a FrozenEstimator holds, or the estimator itself."""
+    while isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    return estimator
+
+
+def check_tree(estimator: object, name: str, *, fitted: bool) -> DecisionTreeClassifier:
+    """Unwrap a tree classifier, or say why it isn't one."""
+    tree = unwrap(estimator)
+    if not isinstance(tree, DecisionTreeClassifier):
+        raise TypeError(
+            f"{name} must be a DecisionTreeClassifier or ExtraTreeClassifier of "
+            f"scikit-learn, or a fitted one in a FrozenEstimator; got "
+            f"{type(tree).__name__}."
+        )
+    if not fitted:
+        return tree
+    check_is_fitted(tree)
+    if tree.n_outputs_ != 1:
+        raise ValueError(
+            f"{name} must have been fitted on one target; it has "
+            f"{tree.n_outputs_} outputs."
+        )
+    return tree
+
+
+def floor_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the largest float32 below or at each value.
+
+    A float32 x satisfies `x <= t` exactly if it satisfies `x <= floor_float32(t)`.
+    """
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float32)
+    below = np.nextafter(rounded, np.float32(-np.inf))
+    return np.where(rounded > values, below, rounded)
+
+
+def tree_tables(estimator: DecisionTreeClassifier) -> TreeTables:
+    """Read a fitted tree; linear in nodes times used features."""
+    tree = estimator.tree_
+    left, right = tree.children_left, tree.children_right
+    inner = np.flatnonzero(left >= 0)
+    column = tree.feature[inner]
+    floors = floor_float32(tree.threshold[inner])
+    used, position = np.unique(column, return_inverse=True)
+    order = np.lexsort((floors, position))
+    nodes = np.full((tree.node_count, kernels.N_FIELDS), -1, np.int32)
+    nodes[:, kernels.LEFT] = left
+    nodes[:, kernels.RIGHT] = right
+    nodes[inner, kernels.COLUMN] = column
+    nodes[inner, kernels.FEATURE] = position
+    skips_left = tree.missing_go_to_left[inner].astype(bool)
+    nodes[inner, kernels.SKIP] = np.where(skips_left, left[inner], right[inner])
+    cuts = _cuts(floors[order], position[order], len(used))
+    for j, values in enumerate(cuts):
+        of_feature = inner[position == j]
+        nodes[of_feature, kernels.CUT] = _cut_index(values, floors[position == j])
+    value = np.ascontiguousarray(tree.value[:, 0, :], dtype=np.float64)
+    nodes[:, kernels.LABEL] = value.argmax(axis=1)
+    threshold = np.full(tree.node_count, np.nan, np.float32)
+    threshold[inner] = floors
+    n_cuts = np.array([len(c) for c in cuts], np.int32)
+    low, high, empty = kernels.analyse_nodes(nodes, n_cuts)
+    return TreeTables(
+        nodes=nodes,
+        threshold=threshold,
+        used=used.astype(np.int64),
+        cuts=cuts,
+        n_cuts=n_cuts,
+        low=low,
+        high=high,
+        empty=empty,
+        weight=tree.weighted_n_node_samples.astype(np.float64),
+        value=value,
+    )
+
+
+def _cuts(
+    floors: NDArray[np.float32], position: NDArray[np.int64], n_used: int
+) -> tuple[NDArray[np.float32], ...]:
+    """Sorted distinct thresholds per feature that leave values on both sides."""
+    bounds = np.searchsorted(position, np.arange(n_used + 1))
+    cuts = []
+    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        values = np.unique(floors[start:stop])
+        # Trees that saw missing values have tests "x <= inf" for "is present".
+        top = np.finfo(np.float32).max
+        cuts.append(values[(values >= -top) & (values < top)])
+    return tuple(cuts)
+
+
+def _cut_index(
+    cuts: NDArray[np.float32], floors: NDArray[np.float32]
+) -> NDArray[np.int64]:
+    """Last cell on the left side of each threshold."""
+    index = np.searchsorted(cuts, floors, side="right") - 1
+    return np.where(floors >= np.finfo(np.float32).max, len(cuts), index)
+
+
+def cell_codes(tables: TreeTables, X: NDArray[np.float32]) -> NDArray[np.int32]:
+    """Cell of each value of the used columns, UNKNOWN where it is missing."""
+    codes = np.empty((len(X), len(tables.used)), np.int32)
+    for j, (column, cuts) in enumerate(zip(tables.used, tables.cuts, strict=True)):
+        codes[:, j] = np.searchsorted(cuts, X[:, column], side="left")
+        codes[np.isnan(X[:, column]), j] = kernels.UNKNOWN
+    return codes
