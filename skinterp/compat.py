@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
     Options,
+    RealNotInt,
     StrOptions,
 )
 from sklearn.utils.validation import (
@@ -41,6 +42,7 @@ __all__ = [
     "InvalidParameterError",
     "Options",
     "Real",
+    "RealNotInt",
     "StrOptions",
     "check_is_fitted",
     "check_sample_weight",

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from skinterp.compat import (
     Integral,
     Interval,
-    Real,
+    RealNotInt,
     StrOptions,
     check_is_fitted,
     fit_context,
@@ -108,7 +108,7 @@ default="infrequent_if_exist"
         "max_categories": [Interval(Integral, 1, None, closed="left"), None],
         "min_frequency": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="neither"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
             None,
         ],
         "handle_unknown": [StrOptions({"infrequent_if_exist", "ignore", "error"})],
