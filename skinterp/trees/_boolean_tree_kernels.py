@@ -86,7 +86,7 @@ def pure_nodes(nodes):
         if nodes[node, OPEN] & 1:
             stack[size] = nodes[node, LEFT]
             size += 1
-    return found[:n_found].copy()
+    return found[:n_found]
 
 
 @njit(cache=True, nogil=True)
@@ -220,7 +220,8 @@ def decide_codes(codes, nodes):
 @njit(cache=True, nogil=True)
 def mark_path(code, nodes, on_path):
     """Mark the features that a row meets before its first unknown cell."""
-    on_path[:] = False
+    for j in range(on_path.shape[0]):
+        on_path[j] = False
     node = 0
     while nodes[node, COMMON] < 0 and code[nodes[node, FEATURE]] != UNKNOWN:
         j = nodes[node, FEATURE]
@@ -239,13 +240,24 @@ def minimal_reasons(codes, nodes, tier):
     keep = np.zeros((n_rows, n_used), np.bool_)
     stack = np.empty(nodes.shape[0] + 1, np.int32)
     on_path = np.empty(n_used, np.bool_)
+    tried = np.empty(n_used, np.bool_)
+    code = np.empty(n_used, np.int32)
     for row in range(n_rows):
-        code = codes[row].copy()
+        for j in range(n_used):
+            code[j] = codes[row, j]
+            tried[j] = False
         if decide_code(code, nodes, stack) < 0:
             continue
         mark_path(code, nodes, on_path)
-        rank = 2 * tier + 1 - on_path
-        for j in np.argsort(rank, kind="mergesort")[::-1]:
+        for _ in range(n_used):
+            j, best = -1, -1
+            for other in range(n_used):
+                if tried[other]:
+                    continue
+                rank = 2 * tier[other] + (0 if on_path[other] else 1)
+                if rank >= best:
+                    j, best = other, rank
+            tried[j] = True
             cell = code[j]
             code[j] = UNKNOWN
             if cell != UNKNOWN and decide_code(code, nodes, stack) < 0:
@@ -317,7 +329,9 @@ def relevant_cells(codes, nodes, low, high, empty):
 @njit(cache=True, nogil=True)
 def tree_order_cost(code, known, costs, nodes, stack):
     """Cost of buying cells in the order of the tree until the row is decided."""
-    now = np.where(known, code, UNKNOWN)
+    now = np.empty(code.shape[0], np.int32)
+    for j in range(code.shape[0]):
+        now[j] = code[j] if known[j] else UNKNOWN
     total, node = 0.0, 0
     while nodes[node, COMMON] < 0:
         j = nodes[node, FEATURE]
@@ -334,18 +348,19 @@ def tree_order_cost(code, known, costs, nodes, stack):
 def lookahead_costs(codes, weight, known, costs, nodes):
     """Mean cost of buying each feature now and going on in the order of the tree."""
     n_rows, n_used = codes.shape
-    mean = np.full(n_used, np.inf)
+    mean = np.empty(n_used)
     stack = np.empty(nodes.shape[0] + 1, np.int32)
     after = known.copy()
     for j in range(n_used):
+        mean[j] = np.inf
         if known[j]:
             continue
         after[j] = True
-        total = 0.0
+        total, mass = 0.0, 0.0
         for row in range(n_rows):
-            total += weight[row] * tree_order_cost(
-                codes[row], after, costs, nodes, stack
-            )
+            cost = tree_order_cost(codes[row], after, costs, nodes, stack)
+            total += weight[row] * cost
+            mass += weight[row]
         after[j] = False
-        mean[j] = costs[j] + total / weight.sum()
+        mean[j] = costs[j] + total / mass
     return mean

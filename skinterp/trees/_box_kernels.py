@@ -29,6 +29,14 @@ def meet(low, high, other_low, other_high):
 
 
 @njit(cache=True, nogil=True)
+def copy_box(low, high, to_low, to_high, to):
+    """Write a box to place `to` of a list."""
+    for j in range(low.shape[0]):
+        to_low[to, j] = low[j]
+        to_high[to, j] = high[j]
+
+
+@njit(cache=True, nogil=True)
 def keep_maximal(low, high, size, first, piece_low, piece_high):
     """Add a piece to a list of boxes unless one of them holds it.
 
@@ -40,19 +48,19 @@ def keep_maximal(low, high, size, first, piece_low, piece_high):
     kept = first
     for i in range(first, size):
         if not inside(low[i], high[i], piece_low, piece_high):
-            low[kept] = low[i]
-            high[kept] = high[i]
+            copy_box(low[i], high[i], low, high, kept)
             kept += 1
-    low[kept] = piece_low
-    high[kept] = piece_high
+    copy_box(piece_low, piece_high, low, high, kept)
     return kept + 1
 
 
 @njit(cache=True, nogil=True)
 def grown(boxes, capacity):
     """Return a copy with room for `capacity` boxes."""
-    bigger = np.empty((capacity, boxes.shape[1]), boxes.dtype)
-    bigger[: boxes.shape[0]] = boxes
+    bigger = np.empty((capacity, boxes.shape[1]), np.int32)
+    for i in range(boxes.shape[0]):
+        for j in range(boxes.shape[1]):
+            bigger[i, j] = boxes[i, j]
     return bigger
 
 
@@ -65,34 +73,32 @@ def subtract_box(low, high, size, hole_low, hole_high):
     another piece.
     """
     n_used = low.shape[1]
-    hit = np.empty(size, np.int64)
-    n_hit, n_free = 0, 0
     hit_low = np.empty((size, n_used), np.int32)
     hit_high = np.empty((size, n_used), np.int32)
+    n_hit, n_free = 0, 0
     for i in range(size):
         if meet(low[i], high[i], hole_low, hole_high):
-            hit_low[n_hit] = low[i]
-            hit_high[n_hit] = high[i]
+            copy_box(low[i], high[i], hit_low, hit_high, n_hit)
             n_hit += 1
         else:
-            low[n_free] = low[i]
-            high[n_free] = high[i]
+            copy_box(low[i], high[i], low, high, n_free)
             n_free += 1
     size = n_free
     for i in range(n_hit):
         if size + 2 * n_used > low.shape[0]:
             capacity = 2 * low.shape[0] + 2 * n_used
             low, high = grown(low, capacity), grown(high, capacity)
-        piece_low, piece_high = hit_low[i].copy(), hit_high[i].copy()
+        piece_low, piece_high = hit_low[i], hit_high[i]
         for j in range(n_used):
-            if piece_low[j] < hole_low[j]:
+            bottom, top = piece_low[j], piece_high[j]
+            if bottom < hole_low[j]:
                 piece_high[j] = hole_low[j] - 1
                 size = keep_maximal(low, high, size, n_free, piece_low, piece_high)
-                piece_high[j] = hit_high[i, j]
-            if piece_high[j] > hole_high[j]:
+                piece_high[j] = top
+            if top > hole_high[j]:
                 piece_low[j] = hole_high[j] + 1
                 size = keep_maximal(low, high, size, n_free, piece_low, piece_high)
-                piece_low[j] = hit_low[i, j]
+                piece_low[j] = bottom
     return low, high, size
 
 
@@ -105,15 +111,15 @@ def maximal_boxes(top, hole_low, hole_high, max_boxes):
     n_used = top.shape[0]
     low = np.zeros((64, n_used), np.int32)
     high = np.empty((64, n_used), np.int32)
-    high[0] = top
+    copy_box(low[0], top, low, high, 0)
     size = 1
     for hole in range(hole_low.shape[0]):
         low, high, size = subtract_box(
             low, high, size, hole_low[hole], hole_high[hole]
         )
         if size > max_boxes:
-            return low[:0].copy(), high[:0].copy(), False
-    return low[:size].copy(), high[:size].copy(), True
+            return low[:0], high[:0], False
+    return low[:size], high[:size], True
 
 
 @njit(cache=True, nogil=True)
