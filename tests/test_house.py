@@ -177,9 +177,24 @@ def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_files_are_split_in_time() -> None:
+    """At most 420 lines, or 300 without the docstrings of a wide public class."""
     wrong = [
-        f"{path.relative_to(ROOT)}: {n} lines"
+        f"{path.relative_to(ROOT)}: {n_lines} lines, {n_code} without docstrings"
         for path in LIBRARY
-        if (n := len(path.read_text(encoding="utf-8").splitlines())) > 420
+        for n_lines, n_code in [file_lines(path)]
+        if n_lines > 420 and n_code > 300
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def file_lines(path: Path) -> tuple[int, int]:
+    """Count the lines of a file, with and without docstrings."""
+    text = path.read_text(encoding="utf-8")
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    strings = [
+        node.body[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, documented) and ast.get_docstring(node) is not None
+    ]
+    n_lines = len(text.splitlines())
+    return n_lines, n_lines - sum(s.end_lineno - s.lineno + 1 for s in strings)
