@@ -1,0 +1,55 @@
+"""Interrupting a piece of work at a given Python call, the same each time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import sklearn
+
+from skinterp.testing._case import quiet
+
+# An interrupt inside these would leave settings of Python or scikit-learn changed,
+# which is no fault of the work.
+_SPARED = ("contextlib.py", "warnings.py", "_config.py", "importlib", "weakref.py")
+
+
+def count_calls(work: Callable[[], Any]) -> int:
+    """Number of Python calls that a piece of work makes."""
+    profile = _Profile(limit=None)
+    profile.run(work)
+    return profile.count
+
+
+def interrupts(work: Callable[[], Any], limit: int) -> bool:
+    """Raise KeyboardInterrupt at a call of the work; say whether it came out."""
+    try:
+        _Profile(limit).run(work)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+class _Profile:
+    def __init__(self, limit: int | None) -> None:
+        self.limit, self.count = limit, 0
+
+    def run(self, work: Callable[[], Any]) -> None:
+        before, config = sys.getprofile(), sklearn.get_config()
+        with quiet():
+            sys.setprofile(self)
+            try:
+                work()
+            finally:
+                sys.setprofile(before)
+                sklearn.set_config(**config)
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> None:
+        if event != "call" or any(s in frame.f_code.co_filename for s in _SPARED):
+            return
+        self.count += 1
+        if self.count == self.limit:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
