@@ -54,7 +54,7 @@ def write(folder: Path) -> None:
         if not objects:
             continue
         heading = f"{title} (``{package}``)"
-        lines += [heading, "-" * len(heading), ""]
+        lines += [heading, "-" * len(heading), "", f".. py:module:: {package}", ""]
         for template, is_wanted in (
             ("class", inspect.isclass),
             ("function", inspect.isroutine),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -100,3 +101,25 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": []}
+
+
+def skip_foreign(
+    app: object, what: str, name: str, member: object, skip: bool, options: object
+) -> bool | None:
+    """Leave out what a class inherits from other libraries: it is documented there."""
+    function = getattr(member, "fget", member)
+    module = getattr(function, "__module__", None) or "skinterp"
+    return None if module.startswith("skinterp") else True
+
+
+def escape_shapes(
+    app: object, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Keep ``(n_features_in_,)`` in a type from being read as a link."""
+    lines[:] = [re.sub(r"([(,] ?)(\w+)_(?=[,)])", r"\1\2\\_", line) for line in lines]
+
+
+def setup(app) -> None:
+    app.connect("autodoc-skip-member", skip_foreign)
+    # After numpydoc, which runs at the default priority of 500.
+    app.connect("autodoc-process-docstring", escape_shapes, priority=900)

@@ -202,7 +202,7 @@ def list_methods(
     Returns
     -------
     MethodTable
-        A list of `MethodSpec` rows that prints as a table.
+        A list of `~skinterp.plugins.MethodSpec` rows that prints as a table.
 
     Examples
     --------
