@@ -151,9 +151,11 @@ def _bring_back(
     inner: Any,
 ) -> Explanation:
     transformers = [step for _, step in opened.steps]
-    told = feature_map_of_steps(
-        transformers, columns, dtypes=getattr(explanation, "feature_dtypes", None)
-    )
+    # rules say what they compare in; other kinds compare nothing
+    dtypes = getattr(explanation, "feature_dtypes", None)
+    if dtypes is None:
+        dtypes = ("float64",) * len(explanation.feature_names)
+    told = feature_map_of_steps(transformers, columns, dtypes=dtypes)
     mapped = explanation.map_features(told)
     steps = [
         f"{name}: {type(getattr(step, 'holder', step)).__name__}"

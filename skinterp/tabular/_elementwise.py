@@ -14,6 +14,10 @@ from skinterp.tabular._invert import Floats, Function
 _NEUTRAL = 1.0
 
 
+class UntoldOutputs(TypeError):
+    """A transformer does not say how many outputs it has."""
+
+
 def bare(transformer: Any) -> Any:
     """Copy of a fitted transformer that takes arrays without a word about names."""
     plain = copy.copy(transformer)
@@ -76,7 +80,7 @@ def output_names(transformer: Any, names: Sequence[str]) -> list[str]:
         "through, a transformer needs get_feature_names_out or "
         "__skinterp_feature_map__"
     )
-    raise TypeError(msg)
+    raise UntoldOutputs(msg)
 
 
 def kept_and_flagged(imputer: Any, width: int) -> tuple[list[int], list[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from skinterp.compat import check_is_fitted
 from skinterp.explanation import FeatureMap
-from skinterp.tabular._steps import trace_step
+from skinterp.tabular._steps import trace_chain
 from skinterp.tabular._trace import Trace, to_source
 
 DTYPES = ("float32", "float64")
@@ -81,19 +81,17 @@ def feature_map_of_steps(
     transformers: Sequence[Any],
     columns: Sequence[str],
     *,
-    dtypes: str | Sequence[str] | None = None,
+    dtypes: str | Sequence[str],
 ) -> FeatureMap:
     """Tell how the outputs of a chain of transformers come from its input columns.
 
     ``dtypes`` says what the model behind compares in: one for all, or one per output.
     """
     names = tuple(str(name) for name in columns)
-    traces = start(names)
-    for transformer in transformers:
-        traces = trace_step(transformer, traces)
-    traces = _distinct(traces, names)
-    if dtypes is None or isinstance(dtypes, str):
-        dtypes = [dtypes or "float64"] * len(traces)
+    width = None if isinstance(dtypes, str) else len(dtypes)
+    traces = _distinct(trace_chain(transformers, start(names), width), names)
+    if isinstance(dtypes, str):
+        dtypes = [dtypes] * len(traces)
     if len(dtypes) != len(traces):
         msg = f"the steps describe {len(traces)} features, the model has {len(dtypes)}"
         raise TypeError(msg)

@@ -16,13 +16,13 @@ from sklearn.feature_extraction import text
 from skinterp.compat import FrozenEstimator
 from skinterp.tabular import _encoders
 from skinterp.tabular._elementwise import (
+    UntoldOutputs,
     budget_for,
     column_function,
     kept_and_flagged,
     output_names,
 )
 from skinterp.tabular._hook import HOOK, through_hook
-from skinterp.tabular._invert import Floats, Function
 from skinterp.tabular._trace import (
     UNTOLD,
     Trace,
@@ -44,7 +44,16 @@ INCREASING = frozenset((*_LOGARITHMS, *_POWERS, *_BOUNDED, *_LINEAR, *_ROUNDED))
 DECREASING = frozenset([np.negative])
 
 
-def trace_step(transformer: Any, traces: Traces) -> Traces:
+def trace_chain(steps: Sequence[Any], traces: Traces, width: int | None) -> Traces:
+    """Trace features through steps; ``width`` outputs are to come out, if known."""
+    for i, step in enumerate(steps):
+        following = (getattr(s, "n_features_in_", None) for s in steps[i + 1 :])
+        hint = next((n for n in following if n is not None), width)
+        traces = trace_step(step, traces, hint)
+    return traces
+
+
+def trace_step(transformer: Any, traces: Traces, width: int | None = None) -> Traces:
     """Trace features through one fitted transformer.
 
     Parameters
@@ -53,6 +62,8 @@ def trace_step(transformer: Any, traces: Traces) -> Traces:
         Fitted, or "passthrough".
     traces : list of Trace
         Its inputs.
+    width : int, default=None
+        Number of its outputs, for transformers that do not tell.
 
     Returns
     -------
@@ -67,8 +78,14 @@ def trace_step(transformer: Any, traces: Traces) -> Traces:
     owner = _OWNERS.get(known)
     # a subclass with a transform of its own may do anything
     if owner and _method(type(transformer)) is not _method(owner):
-        return _opaque(transformer, traces)
-    return known(transformer, traces)
+        known = _opaque
+    try:
+        return known(transformer, traces)
+    except UntoldOutputs:
+        if width is None:
+            raise
+    stem = type(transformer).__name__.lower()
+    return [opaque(f"{stem}{i}") for i in range(width)]
 
 
 def _method(cls: type) -> Any:
@@ -116,6 +133,7 @@ def _column(
     preprocessing.MaxAbsScaler,
     preprocessing.RobustScaler,
     preprocessing.QuantileTransformer,
+    preprocessing.PowerTransformer,
     preprocessing.Binarizer,
 )
 def _increasing(transformer: Any, traces: Traces, monotone: int = 1) -> Traces:
@@ -124,28 +142,6 @@ def _increasing(transformer: Any, traces: Traces, monotone: int = 1) -> Traces:
         _column(transformer, width, j, j, trace, monotone)
         for j, trace in enumerate(traces)
     ]
-
-
-@_register(preprocessing.PowerTransformer)
-def _power(transformer: Any, traces: Traces) -> Traces:
-    if transformer.method != "box-cox":
-        return _increasing(transformer, traces)
-    width = len(traces)
-    functions = [column_function(transformer, width, j) for j in range(width)]
-    return [
-        apply(trace, _positive_only(function), 1, budget_for(width))
-        for trace, function in zip(traces, functions, strict=True)
-    ]
-
-
-def _positive_only(function: Function) -> Function:
-    """Let Box-Cox, which refuses other cells, give NaN for them."""
-
-    def guarded(cells: Floats) -> Floats:
-        positive = cells > 0
-        return np.where(positive, function(np.where(positive, cells, 1.0)), np.nan)
-
-    return guarded
 
 
 @_register(preprocessing.FunctionTransformer)
@@ -254,9 +250,7 @@ def _frozen(frozen: Any, traces: Traces) -> Traces:
 
 @_register(pipeline.Pipeline)
 def _pipeline(steps: Any, traces: Traces) -> Traces:
-    for _, step in steps.steps:
-        traces = trace_step(step, traces)
-    return traces
+    return trace_chain([step for _, step in steps.steps], traces, None)
 
 
 @_register(pipeline.FeatureUnion)
@@ -281,8 +275,9 @@ def _columns(transformer: Any, traces: Traces) -> Traces:
         positions = resolve_columns(columns, names, len(traces))
         if (isinstance(step, str) and step == "drop") or not positions:
             continue
-        traced = trace_step(step, [traces[j] for j in positions])
         span = transformer.output_indices_[name]
+        chosen = [traces[j] for j in positions]
+        traced = trace_step(step, chosen, span.stop - span.start)
         if len(traced) != span.stop - span.start:
             msg = (
                 f"step {name!r} ({type(step).__name__}) gives "

@@ -163,10 +163,25 @@ def finite_only(function: Function) -> Function:
         finite = np.isfinite(out)
         if finite.any():
             with np.errstate(all="ignore"):
-                out[finite] = function(out[finite])
+                out[finite] = _or_nan(function, out[finite])
         return out
 
     return guarded
+
+
+def _or_nan(function: Function, cells: Any) -> Any:
+    """Evaluate a function, with NaN for the cells that it refuses.
+
+    Box-Cox refuses negative cells, other transformers cells that overflow inside.
+    """
+    try:
+        return function(cells)
+    except ValueError:
+        if len(cells) == 1:
+            return np.array([np.nan])
+    half = len(cells) // 2
+    parts = (_or_nan(function, cells[:half]), _or_nan(function, cells[half:]))
+    return np.concatenate(parts)
 
 
 def to_source(trace: Trace, dtype: str) -> FeatureSource:
