@@ -65,8 +65,13 @@ def requests_of(page: Path) -> list[str]:
     open_page(page, "--dump-dom", f"--log-net-log={log}")
     record = json.loads(log.read_text(encoding="utf-8"))
     start = record["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
-    events = (e["params"] for e in record["events"] if e["type"] == start)
-    return [e["url"] for e in events if e.get("initiator") != "not an origin"]
+    params = [e.get("params", {}) for e in record["events"] if e["type"] == start]
+    # An event's end repeats it without an address.
+    return [p["url"] for p in params if "url" in p and asked_by_page(p["initiator"])]
+
+
+def asked_by_page(initiator: str) -> bool:
+    return initiator != "not an origin"
 
 
 @pytest.fixture
