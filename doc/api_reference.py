@@ -9,14 +9,16 @@ from typing import Any
 
 from skinterp._lazy import domain_packages
 
-# The rooms that everything shares, in the order in which a reader meets them. The
-# domains follow by themselves, from the table of methods.
-ROOMS = {
+# The rooms that everything shares, in the order in which a reader meets them; the domains,
+# which follow from the table of methods, stand between what users and authors need.
+FOR_USERS = {
     "skinterp": "The names at the top",
     "skinterp.explanation": "What explain returns",
-    "skinterp.base": "The contract of a method",
+}
+FOR_AUTHORS = {
     "skinterp.tabular": "From tables to numbers and back",
     "skinterp.plugins": "Methods and plugins",
+    "skinterp.base": "The contract of a method",
     "skinterp.testing": "The test kit for authors of methods",
     "skinterp.compat": "What plugins may use of scikit-learn, whatever its version",
 }
@@ -37,12 +39,12 @@ def public_objects(package: str) -> dict[str, Any]:
 
 def public_packages() -> dict[str, str]:
     """Give the title of every package that has public names."""
-    domains = {
-        name: inspect.getdoc(importlib.import_module(name)) or name
-        for name in domain_packages()
+    modules = {name: importlib.import_module(name) for name in domain_packages()}
+    summaries = {
+        name: (inspect.getdoc(module) or name).splitlines()[0].rstrip(".")
+        for name, module in modules.items()
     }
-    titles = {name: text.splitlines()[0].rstrip(".") for name, text in domains.items()}
-    return ROOMS | titles
+    return FOR_USERS | summaries | FOR_AUTHORS
 
 
 def write(folder: Path) -> None:
@@ -53,8 +55,8 @@ def write(folder: Path) -> None:
         objects = public_objects(package)
         if not objects:
             continue
-        heading = f"{title} (``{package}``)"
-        lines += [heading, "-" * len(heading), "", f".. py:module:: {package}", ""]
+        lines += [package, "-" * len(package), "", f".. py:module:: {package}", ""]
+        lines += [f"{title}.", ""]
         for template, is_wanted in (
             ("class", inspect.isclass),
             ("function", inspect.isroutine),
