@@ -9,8 +9,8 @@ from typing import Any
 
 from skinterp._lazy import domain_packages
 
-# The rooms that everything shares, in the order in which a reader meets them; the domains,
-# which follow from the table of methods, stand between what users and authors need.
+# The rooms that everything shares, in the order in which a reader meets them. The
+# domains follow from the table of methods, and stand between the two.
 FOR_USERS = {
     "skinterp": "The names at the top",
     "skinterp.explanation": "What explain returns",

@@ -35,7 +35,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-html_static_path = ["_static"]
 exclude_patterns = ["_build", "gallery", "**/*.inc", "generated/backreferences"]
 root_doc = "index"
 default_role = "py:obj"
