@@ -2,7 +2,8 @@
 
 Every method is a scikit-learn estimator with one more verb, ``explain``. The
 names below are resolved on first use, so ``import skinterp`` itself imports
-neither scikit-learn nor any other heavy package.
+neither scikit-learn nor any other heavy package. ``__init__.pyi``, which type
+checkers and editors read, is written by ``python -m skinterp._lazy``.
 
 Examples
 --------
@@ -14,15 +15,7 @@ Examples
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from skinterp._explain import explain as explain
-    from skinterp.explanation import load as load
-    from skinterp.plugins import get_method as get_method
-    from skinterp.plugins import list_methods as list_methods
-
-    __version__: str
+from typing import Any
 
 # The public functions and where they live.
 _FUNCTIONS = {
@@ -42,7 +35,7 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_FUNCTIONS[name]), name)
     elif name == "__version__":
         value = importlib.import_module("skinterp._version").installed_version()
-    elif not name.startswith("_") and name in _public_packages():
+    elif not name.startswith("_") and name in _rooms():
         return importlib.import_module(f"{__name__}.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -51,10 +44,10 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_public_packages()})
+    return sorted({*__all__, *_rooms()})
 
 
-def _public_packages() -> tuple[str, ...]:
+def _rooms() -> tuple[str, ...]:
     """Name the subpackages that need no import of their own before use."""
     lazy = importlib.import_module("skinterp._lazy")
     domains = (package.rpartition(".")[2] for package in lazy.domain_packages())

@@ -1,7 +1,7 @@
 """Lazy public names: a domain package exports what the method table says.
 
-``python -m skinterp._lazy`` writes the ``__init__.pyi`` file beside the
-``__init__.py`` of each domain, for editors and type checkers.
+``python -m skinterp._lazy`` writes the ``__init__.pyi`` files beside the
+``__init__.py`` of the library and of each domain, for editors and type checkers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import skinterp
 from skinterp.plugins.builtin import METHODS
 
 
@@ -91,7 +92,7 @@ def attach(
 
 
 def stub(package: str) -> str:
-    """Render the ``__init__.pyi`` of a domain package.
+    """Render the ``__init__.pyi`` of the library or of a domain package.
 
     Parameters
     ----------
@@ -111,16 +112,26 @@ def stub(package: str) -> str:
     lines = [
         "# Written by `python -m skinterp._lazy` from the method table; do not edit."
     ]
+    if package == "skinterp":
+        names = list(skinterp.__all__)
+        lines += [f"from skinterp import {room} as {room}" for room in _rooms()]
+        # By vars: the stub that this writes hides the name from type checkers.
+        places = dict(vars(skinterp)["_FUNCTIONS"])
+    else:
+        places = public_names(package)
+        names = list(places)
     lines += [
         f"from {module} import {name} as {name}"
-        for name, module in sorted(public_names(package).items(), key=lambda p: p[::-1])
+        for name, module in sorted(places.items(), key=lambda pair: pair[::-1])
     ]
-    names = "".join(f'    "{name}",\n' for name in public_names(package))
-    return "\n".join(lines) + f"\n\n__all__ = [\n{names}]\n"
+    if package == "skinterp":
+        lines += ["", "__version__: str"]
+    listed = "".join(f'    "{name}",\n' for name in names)
+    return "\n".join(lines) + f"\n\n__all__ = [\n{listed}]\n"
 
 
 def write_stubs() -> list[Path]:
-    """Write the stub file of every domain package.
+    """Write the stub files of the library and of every domain package.
 
     Returns
     -------
@@ -128,7 +139,7 @@ def write_stubs() -> list[Path]:
         The files written.
     """
     written = []
-    for package in domain_packages():
+    for package in ("skinterp", *domain_packages()):
         path = stub_path(package)
         path.write_text(stub(package), encoding="utf-8")
         written.append(path)
@@ -155,6 +166,10 @@ def stub_path(package: str) -> Path:
     """
     root = Path(__file__).parent
     return root.joinpath(*package.split(".")[1:], "__init__.pyi")
+
+
+def _rooms() -> list[str]:
+    return sorted(set(dir(skinterp)) - set(skinterp.__all__))
 
 
 def _all_targets() -> list[str]:

@@ -54,7 +54,8 @@ class CentroidClassifier(ExplainableMixin, ClassifierMixin, BaseEstimator):
     References
     ----------
     .. [1] R. Tibshirani, T. Hastie, B. Narasimhan, G. Chu, "Diagnosis of multiple
-       cancer types by shrunken centroids of gene expression", PNAS 99 (2002).
+       cancer types by shrunken centroids of gene expression", PNAS 99 (2002),
+       doi:10.1073/pnas.082099299.
 
     Examples
     --------
@@ -93,26 +94,31 @@ class CentroidClassifier(ExplainableMixin, ClassifierMixin, BaseEstimator):
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        n, n_classes = len(X), len(self.classes_)
+        classes, codes = np.unique(y, return_inverse=True)
+        n, n_classes = len(X), len(classes)
         if n_classes < 2:
             raise ValueError(f"y must have at least 2 classes, got 1 class: {y[0]}.")
         counts = np.bincount(codes)
-        self.mean_ = X.mean(axis=0)
+        mean = X.mean(axis=0)
         centres = np.array([X[codes == k].mean(axis=0) for k in range(n_classes)])
         within = ((X - centres[codes]) ** 2).sum(axis=0) / max(n - n_classes, 1)
         # The median keeps features with a tiny spread from deciding alone.
         scale = np.sqrt(within) + np.median(np.sqrt(within))
-        self.scale_ = np.where(scale > 0, scale, 1.0)
-        offsets = (centres - self.mean_) / self.scale_
+        scale = np.where(scale > 0, scale, 1.0)
+        offsets = (centres - mean) / scale
         error = np.sqrt(1 / counts - 1 / n)[:, None]
         size = np.maximum(np.abs(offsets) - self.shrinkage * error, 0)
         offsets = np.sign(offsets) * size
         intercept = np.log(counts / n) - (offsets**2).sum(axis=1) / 2
         if n_classes == 2:
             offsets, intercept = np.diff(offsets, axis=0), np.diff(intercept)
-        self.coef_, self.intercept_ = offsets, intercept
+        # All at the end: a fit that is interrupted leaves no half a model.
+        self.classes_, self.mean_, self.scale_ = classes, mean, scale
+        self.intercept_, self.coef_ = intercept, offsets
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Say how near each row is to each class.
