@@ -58,9 +58,7 @@ def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
     agree = (problem.codes[:, known] == state[known]).all(axis=1)
     if not problem.weight[agree].sum() > 0:
         return Choice(np.nan, _tree_choice(problem, state))
-    here = problem._replace(
-        codes=problem.codes[agree], weight=problem.weight[agree]
-    )
+    here = problem._replace(codes=problem.codes[agree], weight=problem.weight[agree])
     if (~known).sum() <= MAX_EXACT:
         return _exact_choice(here, known)
     mean = kernels.lookahead_costs(
@@ -79,9 +77,7 @@ def expected_cost(problem: Problem) -> float:
     pending = [(start, np.arange(len(problem.codes)))]
     while pending:
         state, rows = pending.pop()
-        here = problem._replace(
-            codes=problem.codes[rows], weight=problem.weight[rows]
-        )
+        here = problem._replace(codes=problem.codes[rows], weight=problem.weight[rows])
         choice = best_choice(here, state).feature
         if choice < 0:
             continue
@@ -91,7 +87,7 @@ def expected_cost(problem: Problem) -> float:
             after = state.copy()
             after[choice] = cell
             pending.append((after, rows[group == number]))
-    return total / problem.weight.sum()
+    return float(total / problem.weight.sum())
 
 
 def tree_order_cost(problem: Problem) -> float:

@@ -318,9 +318,7 @@ class BooleanTreeClassifier(
         Equal for trees that give all complete rows the same class, and only for
         these. Computed at each access, at the cost of ``explain``.
         """
-        return boxes.canonical_key(
-            self._fitted_tables(), self.classes_, self.max_terms
-        )
+        return boxes.canonical_key(self._fitted_tables(), self.classes_, self.max_terms)
 
     def is_equivalent(self, other: Any) -> bool:
         """Tell whether another tree gives all complete rows the same class.
@@ -379,9 +377,7 @@ class BooleanTreeClassifier(
         rows = self._validate_X(np.reshape(x, (1, -1)) if one else x)
         tables = self._tables()
         problem = self._problem(tables)
-        states, group = np.unique(
-            cell_codes(tables, rows), axis=0, return_inverse=True
-        )
+        states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
         chosen = [acquisition.best_choice(problem, state).feature for state in states]
         column = np.append(tables.used, -1)[np.array(chosen, np.int64)]
         column = column[group.ravel()]
@@ -469,7 +465,12 @@ class BooleanTreeClassifier(
     def _check_costs(self) -> NDArray[np.float64]:
         if self.feature_costs is None:
             return np.ones(self.n_features_in_)
-        costs = np.array(self.feature_costs, dtype=np.float64)
+        try:
+            costs = np.array(self.feature_costs, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"feature_costs must hold numbers; got {self.feature_costs!r}."
+            ) from None
         if costs.shape != (self.n_features_in_,):
             raise ValueError(
                 f"feature_costs must hold one cost for each of "

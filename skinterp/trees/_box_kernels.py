@@ -114,9 +114,7 @@ def maximal_boxes(top, hole_low, hole_high, max_boxes):
     copy_box(low[0], top, low, high, 0)
     size = 1
     for hole in range(hole_low.shape[0]):
-        low, high, size = subtract_box(
-            low, high, size, hole_low[hole], hole_high[hole]
-        )
+        low, high, size = subtract_box(low, high, size, hole_low[hole], hole_high[hole])
         if size > max_boxes:
             return low[:0], high[:0], False
     return low[:size], high[:size], True

@@ -149,9 +149,7 @@ def canonical_key(
         terms = [
             tuple(
                 (int(tables.used[j]), float(lower[i, j]), float(upper[i, j]))
-                for j in np.flatnonzero(
-                    np.isfinite(lower[i]) | np.isfinite(upper[i])
-                )
+                for j in np.flatnonzero(np.isfinite(lower[i]) | np.isfinite(upper[i]))
             )
             for i in np.flatnonzero(primes.label == label)
         ]

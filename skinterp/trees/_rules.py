@@ -84,9 +84,7 @@ def _reason_terms(
     stops them; what results is maximal, hence among the prime implicants.
     """
     found, top = full_boxes(tables)
-    low, high = kernels.widened(
-        codes, reasons, prediction, top, tables.n_cuts, *found
-    )
+    low, high = kernels.widened(codes, reasons, prediction, top, tables.n_cuts, *found)
     place = {
         (label, *bounds): i
         for i, (label, bounds) in enumerate(

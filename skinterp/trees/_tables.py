@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -137,7 +138,7 @@ def _cuts(
     """Sorted distinct thresholds per feature that leave values on both sides."""
     bounds = np.searchsorted(position, np.arange(n_used + 1))
     cuts = []
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, stop in pairwise(bounds):
         values = np.unique(floors[start:stop])
         # Trees that saw missing values have tests "x <= inf" for "is present".
         top = np.finfo(np.float32).max

@@ -1,0 +1,167 @@
+"""Twins in plain Python: trees as nested tuples, everything by enumeration."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+from skinterp.trees import BooleanTreeClassifier
+
+# A spec is a label, or (feature, threshold, below, above).
+
+
+def label_of(spec, row):
+    while isinstance(spec, tuple):
+        feature, threshold, below, above = spec
+        spec = below if row[feature] <= threshold else above
+    return spec
+
+
+def thresholds_of(spec):
+    if not isinstance(spec, tuple):
+        return set()
+    feature, threshold, below, above = spec
+    return {(feature, threshold)} | thresholds_of(below) | thresholds_of(above)
+
+
+def axes_of(*specs, n_features):
+    """Per feature one value of each cell of the grid of all thresholds."""
+    axes = []
+    for feature in range(n_features):
+        cuts = sorted({t for s in specs for f, t in thresholds_of(s) if f == feature})
+        axes.append([*cuts, cuts[-1] + 1.0] if cuts else [0.0])
+    return axes
+
+
+def grid_of(*specs, n_features):
+    return list(itertools.product(*axes_of(*specs, n_features=n_features)))
+
+
+def answers(spec, row, axes):
+    """Labels of all completions of a row with NaN."""
+    choices = [
+        axis if np.isnan(cell) else [cell] for axis, cell in zip(axes, row, strict=True)
+    ]
+    return {label_of(spec, full) for full in itertools.product(*choices)}
+
+
+def maximal_boxes(spec, label, axes):
+    """All maximal boxes of a label as ((lower, upper), ...) by trying every box."""
+    intervals = []
+    for axis in axes:
+        ends = [-np.inf, *axis[:-1], np.inf]
+        intervals.append(list(itertools.combinations(range(len(ends)), 2)))
+    good = [
+        box
+        for box in itertools.product(*intervals)
+        if all(
+            label_of(spec, row) == label
+            for row in itertools.product(
+                *(axis[i:j] for axis, (i, j) in zip(axes, box, strict=True))
+            )
+        )
+    ]
+
+    def holds(outer, inner):
+        pairs = zip(outer, inner, strict=True)
+        return all(a[0] <= b[0] and b[1] <= a[1] for a, b in pairs)
+
+    best = [box for box in good if not any(o != box and holds(o, box) for o in good)]
+    ends = [[-np.inf, *axis[:-1], np.inf] for axis in axes]
+    return {
+        tuple((e[i], e[j]) for e, (i, j) in zip(ends, box, strict=True)) for box in best
+    }
+
+
+def fitted_tree(spec, n_features, classes=(0, 1), *, weights=None):
+    """A scikit-learn tree of the given shape; each leaf has weight 1 or the next."""
+    classes = np.array(classes)
+    lines, values = [], []
+    supply = iter(weights) if weights is not None else itertools.repeat(1.0)
+
+    def add(node):
+        place = len(lines)
+        lines.append(None)
+        values.append(None)
+        if isinstance(node, tuple):
+            left, n_left, total_left = add(node[2])
+            right, n_right, total_right = add(node[3])
+            count, total = n_left + n_right, total_left + total_right
+            lines[place] = (left, right, node[0], node[1], 0.5, 2, count, 0)
+        else:
+            count = next(supply)
+            total = count * (np.arange(len(classes)) == node)
+            lines[place] = (-1, -1, -2, -2.0, 0.0, 1, count, 0)
+        values[place] = total / count
+        return place, count, total
+
+    add(spec)
+    tree = DecisionTreeClassifier().fit(
+        np.resize([[0.0], [1.0]], (2 * len(classes), n_features)),
+        np.repeat(classes, 2),
+    )
+    template = tree.tree_.__getstate__()["nodes"].dtype
+    inner = type(tree.tree_)(n_features, np.array([len(classes)], dtype=np.intp), 1)
+    inner.__setstate__(
+        {
+            "max_depth": 50,
+            "node_count": len(lines),
+            "nodes": np.array(lines, dtype=template),
+            "values": np.array(values)[:, None, :],
+        }
+    )
+    tree.tree_ = inner
+    return tree
+
+
+def boolean_tree(spec, n_features, X=None, classes=(0, 1), **params):
+    """A BooleanTreeClassifier around a spec, with training rows if they matter."""
+    if X is None:
+        X = grid_of(spec, n_features=n_features)
+    y = np.resize(np.array(classes), len(X))
+    frozen = FrozenEstimator(fitted_tree(spec, n_features, classes))
+    return BooleanTreeClassifier(frozen, **params).fit(X, y)
+
+
+@functools.cache
+def specs(n_features, thresholds=(0.5,), labels=(0, 1), max_leaves=8):
+    """Random trees, some with repeated tests on a path."""
+    return st.recursive(
+        st.sampled_from(labels),
+        lambda inner: st.tuples(
+            st.integers(0, n_features - 1), st.sampled_from(thresholds), inner, inner
+        ),
+        max_leaves=max_leaves,
+    )
+
+
+def terms_of(rules, label):
+    """Global rules of one label as frozensets of (feature, lower, upper)."""
+    return {
+        frozenset((x.feature, x.lower, x.upper) for x in rules.literals(r))
+        for r in range(rules.n_rules)
+        if rules.target_names[rules.target[r]] == label
+    }
+
+
+@pytest.fixture(scope="session")
+def twins():
+    return SimpleNamespace(
+        answers=answers,
+        axes_of=axes_of,
+        boolean_tree=boolean_tree,
+        fitted_tree=fitted_tree,
+        grid_of=grid_of,
+        label_of=label_of,
+        maximal_boxes=maximal_boxes,
+        specs=specs,
+        terms_of=terms_of,
+        thresholds_of=thresholds_of,
+    )

@@ -1,0 +1,155 @@
+"""Costs of measuring, against a recursion over all orders."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.tree import DecisionTreeClassifier
+
+from skinterp.trees import BooleanTreeClassifier
+from skinterp.trees import _acquisition as acquisition
+
+NAN = np.nan
+
+
+def cells(axes, row):
+    """Which cell each value of a row falls in."""
+    return tuple(
+        sum(value > t for t in axis[:-1]) for axis, value in zip(axes, row, strict=True)
+    )
+
+
+def least_cost(twins, spec, axes, data, costs, known):
+    """Minimum over all features to buy next, averaged over matching rows."""
+    row = [axis[known[j]] if j in known else NAN for j, axis in enumerate(axes)]
+    if len(twins.answers(spec, np.array(row), axes)) == 1:
+        return 0.0
+    options = []
+    for j in range(len(axes)):
+        if j in known:
+            continue
+        total = costs[j] * len(data)
+        for cell in {d[j] for d in data}:
+            rest = [d for d in data if d[j] == cell]
+            after = least_cost(twins, spec, axes, rest, costs, {**known, j: cell})
+            total += len(rest) * after
+        options.append(total / len(data))
+    return min(options)
+
+
+@st.composite
+def problems(draw, twins):
+    n, thresholds = draw(st.sampled_from([(2, (0.5, 1.5)), (3, (0.5,)), (4, (0.5,))]))
+    spec = draw(twins.specs(n, thresholds, (0, 1), 8))
+    grid = twins.grid_of(spec, n_features=n)
+    X = draw(st.lists(st.sampled_from(grid), min_size=2, max_size=12))
+    costs = draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    return spec, n, X, costs
+
+
+@given(data=st.data())
+def test_the_exact_policy_is_optimal(twins, data):
+    spec, n, X, costs = data.draw(problems(twins))
+    tree = twins.boolean_tree(spec, n, X=X, feature_costs=costs)
+    axes = twins.axes_of(spec, n_features=n)
+    best = least_cost(twins, spec, axes, [cells(axes, row) for row in X], costs, {})
+    assert tree.expected_cost() == pytest.approx(best)
+    assert followed_cost(tree, np.array(X), costs) == pytest.approx(best)
+
+
+def followed_cost(tree, X, costs):
+    """Mean cost of doing what next_feature says, until it says -1."""
+    now = np.full(X.shape, NAN)
+    total = np.zeros(len(X))
+    for _ in range(X.shape[1] + 1):
+        choice = tree.next_feature(now)
+        buys = np.flatnonzero(choice >= 0)
+        total[buys] += np.asarray(costs)[choice[buys]]
+        now[buys, choice[buys]] = X[buys, choice[buys]]
+    assert tree.determined(now).all()
+    return total.mean()
+
+
+@given(data=st.data())
+def test_the_tree_order_buys_what_the_path_meets(twins, data):
+    spec, n, X, costs = data.draw(problems(twins))
+    tree = twins.boolean_tree(spec, n, X=X, feature_costs=costs)
+    axes = twins.axes_of(spec, n_features=n)
+    total = 0
+    for row in X:
+        known, node = np.full(n, NAN), spec
+        while isinstance(node, tuple) and len(twins.answers(spec, known, axes)) > 1:
+            j, threshold, below, above = node
+            settled = len(twins.answers(node, known, axes)) == 1
+            if np.isnan(known[j]) and not settled:
+                known[j] = row[j]
+                total += costs[j]
+            node = below if row[j] <= threshold else above
+    assert tree.expected_cost(order="tree") == pytest.approx(total / len(X))
+
+
+@given(data=st.data())
+def test_lookahead_lies_between_the_optimum_and_the_tree(twins, data):
+    spec, n, X, costs = data.draw(problems(twins))
+    tree = twins.boolean_tree(spec, n, X=X, feature_costs=costs)
+    best, plain = tree.expected_cost(), tree.expected_cost(order="tree")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(acquisition, "MAX_EXACT", 0)
+        greedy = tree.expected_cost()
+        assert followed_cost(tree, np.array(X), costs) == pytest.approx(greedy)
+    assert best - 1e-9 <= greedy <= plain + 1e-9
+
+
+def test_many_features_are_bought_one_step_ahead():
+    X, y = load_breast_cancer(return_X_y=True)
+    costs = np.random.default_rng(0).integers(1, 10, X.shape[1])
+    base = DecisionTreeClassifier(max_depth=6, random_state=0)
+    tree = BooleanTreeClassifier(base, feature_costs=costs).fit(X, y)
+    assert len(tree.used_features_) > acquisition.MAX_EXACT
+    cost = tree.expected_cost()
+    assert cost < tree.expected_cost(order="tree") - 0.1
+    assert followed_cost(tree, X, costs) == pytest.approx(cost)
+
+
+def test_a_state_that_no_training_row_shares_follows_the_tree(twins):
+    spec = (0, 0.5, (1, 0.5, 0, 1), (2, 0.5, 0, 1))
+    X = [[0.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+    tree = twins.boolean_tree(spec, 3, X=X)
+    assert tree.next_feature([1.0, NAN, NAN]) == 2
+    assert tree.next_feature([NAN, NAN, 1.0]) == 1  # as all rows have x0 = 0
+
+
+def test_missing_training_cells_count_as_measured_and_missing():
+    X = np.array([[0.0, 0.0], [1.0, NAN], [0.0, 1.0], [1.0, 1.0]])
+    tree = BooleanTreeClassifier(DecisionTreeClassifier(random_state=0))
+    tree.fit(X, [0, 1, 0, 1])
+    assert tree.expected_cost() == pytest.approx(1.0)
+
+
+def test_one_call_answers_for_many_rows():
+    X, y = load_wine(return_X_y=True)
+    tree = BooleanTreeClassifier().fit(X, y)
+    lost = np.random.default_rng(0).random(X.shape) < 0.6
+    partly = np.where(lost, NAN, X)
+    together = tree.next_feature(partly)
+    assert together.tolist() == [tree.next_feature(row) for row in partly]
+    assert ((together < 0) == tree.determined(partly)).all()
+    chosen = np.flatnonzero(together >= 0)
+    assert np.isnan(partly[chosen, together[chosen]]).all()
+
+
+def test_order_is_checked():
+    tree = BooleanTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match=r"order must be 'best' or 'tree'; got 'x'"):
+        tree.expected_cost(order="x")
+
+
+def test_costs_of_known_cells_do_not_count(twins):
+    spec = (0, 0.5, (1, 0.5, 0, 1), (1, 0.5, 1, 0))
+    X = list(itertools.product([0.0, 1.0], repeat=2))
+    tree = twins.boolean_tree(spec, 2, X=X, feature_costs=[7, 3])
+    assert tree.expected_cost() == pytest.approx(10)
+    assert tree.next_feature([1.0, NAN]) == 1

@@ -1,0 +1,96 @@
+"""Groups of trees on real data and at the edges."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from skinterp.trees import BooleanTreeClassifier, deduplicate_trees
+from skinterp.trees import _deduplicate as module
+
+
+def grouped_by_key(trees, X, y):
+    keys = [
+        BooleanTreeClassifier(FrozenEstimator(t)).fit(X, y).canonical_key_
+        for t in trees
+    ]
+    first = {key: i for i, key in reversed(list(enumerate(keys)))}
+    order = sorted(first, key=first.get)
+    return [order.index(key) for key in keys]
+
+
+def bootstrapped(X, y, n, **params):
+    forest = RandomForestClassifier(n, random_state=0, max_features=None, **params)
+    return forest.fit(X, y).estimators_
+
+
+@pytest.mark.parametrize("n_probes", [512, 8])
+def test_groups_are_those_of_the_canonical_keys(monkeypatch, n_probes):
+    """With few probes, signatures collide and the pairwise comparison decides."""
+    monkeypatch.setattr(module, "N_PROBES", n_probes)
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.greater(X, np.median(X, axis=0)).astype(float)
+    trees = bootstrapped(X, y, 120, max_depth=3)
+    labels, counts = deduplicate_trees(trees)
+    assert labels.tolist() == grouped_by_key(trees, X, y.astype(float))
+    assert counts.max() > 1
+    assert counts.sum() == 120
+
+
+def test_numeric_columns_and_several_classes():
+    X, y = load_iris(return_X_y=True)
+    trees = bootstrapped(X, y, 60, max_leaf_nodes=3)
+    labels, _ = deduplicate_trees(trees)
+    assert labels.tolist() == grouped_by_key(trees, X, y.astype(float))
+
+
+def test_thresholds_that_change_nothing_are_ignored(twins):
+    plain = (0, 1.0, 0, 1)
+    padded = (0, 0.5, 0, (1, 3.0, (0, 1.0, 0, 1), (0, 1.0, (0, 0.7, 0, 0), 1)))
+    labels, counts = deduplicate_trees(
+        [twins.fitted_tree(s, 2) for s in (plain, padded, (0, 0.5, 0, 1))]
+    )
+    assert labels.tolist() == [0, 0, 1]
+    assert counts.tolist() == [2, 1]
+
+
+def test_thresholds_in_one_gap_of_float32_are_equal(twins):
+    below = 0.5 + 2.0**-30
+    specs = [(0, 0.5, 0, 1), (0, below, 0, 1), (0, 0.5 + 2.0**-20, 0, 1)]
+    labels, _ = deduplicate_trees([twins.fitted_tree(s, 1) for s in specs])
+    assert labels.tolist() == [0, 0, 1]
+    first, second, third = (twins.boolean_tree(s, 1) for s in specs)
+    assert first.is_equivalent(second)
+    assert first.canonical_key_ == second.canonical_key_
+    assert not first.is_equivalent(third)
+
+
+def test_wide_grids_are_told_apart(twins):
+    """Conjunctions of 12 bits that differ in one cell of 4096."""
+
+    def conjunction(width, last):
+        return 1 if width == 12 else (width, 0.5, last, conjunction(width + 1, last))
+
+    alike = [conjunction(0, 0), conjunction(0, 0), (0, 0.5, 0, conjunction(1, 0))]
+    flipped = conjunction(0, 0)
+    holes = (11, 0.5, 0, flipped)
+    labels, _ = deduplicate_trees(
+        [twins.fitted_tree(s, 12) for s in [*alike, holes, (0, 0.5, 1, flipped)]]
+    )
+    assert labels.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_no_trees_at_all():
+    labels, counts = deduplicate_trees([])
+    assert labels.shape == counts.shape == (0,)
+
+
+def test_what_is_not_a_tree_is_named():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier().fit(X, y)
+    with pytest.raises(TypeError, match=r"trees\[1\] must be .*DecisionTreeRegressor"):
+        deduplicate_trees([tree, DecisionTreeRegressor().fit(X, y)])
+    with pytest.raises(ValueError, match=r"trees\[0\] has 4 and trees\[1\] 2"):
+        deduplicate_trees([tree, DecisionTreeClassifier().fit(X[:, :2], y)])
