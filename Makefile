@@ -56,7 +56,7 @@ define create
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "skinterp needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -c $(2) setuptools
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check -c $(2) setuptools packaging
 endef
 
 define install
