@@ -107,7 +107,7 @@ class ExplainableMixin:
         if not type(self).__module__.startswith("skinterp."):
             return ""
         return (
-            "https://skinterp.readthedocs.io/en/stable/api/generated/"
+            "https://skinterp.github.io/skinterp/api/generated/"
             "{estimator_module}.{estimator_name}.html"
         )
 
