@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,15 @@ def check(
     return enter
 
 
+def describe(error: Exception) -> str:
+    """Type and message of an error; a bare assertion is quoted."""
+    text = str(error)
+    if not text:
+        frames = traceback.extract_tb(error.__traceback__)
+        text = str(frames[-1].line) if frames else "without a message"
+    return f"{type(error).__name__}: {text}"
+
+
 def run(
     name: str, estimator: str, work: Callable[[], Any], excuse: str | None
 ) -> CheckRecord:
@@ -114,8 +124,7 @@ def run(
     except Exception as error:
         if excuse is not None:
             return CheckRecord(estimator, name, "xfailed", excuse, error)
-        reason = f"{type(error).__name__}: {error}"
-        return CheckRecord(estimator, name, "failed", reason, error)
+        return CheckRecord(estimator, name, "failed", describe(error), error)
     if excuse is not None:
         reason = f"passes now; delete its entry in expected_failures ({excuse})"
         return CheckRecord(estimator, name, "xpassed", reason)

@@ -203,11 +203,9 @@ def check_integer_target(case: Case) -> None:
     assert_same(got, expected, "with an integer target", atol=1e-9)
 
 
-@check(weighted)
+@check(lambda case: weighted(case) and not case.tags.stochastic)
 def check_zero_weights(case: Case) -> None:
     """A weight of zero is the same as leaving the row out."""
-    if case.tags.stochastic:
-        return
     X, y = case.Xy
     kept = np.arange(len(y)) % 5 != 0
     expected = case.fit(case.new(), X[kept], y[kept], sample_weight=np.ones(kept.sum()))
@@ -225,11 +223,9 @@ def check_scaled_weights(case: Case) -> None:
     _assert_close(case, got, expected, "weights and 7 times these weights")
 
 
-@check(weighted)
+@check(lambda case: weighted(case) and not case.tags.stochastic)
 def check_repeated_rows(case: Case) -> None:
     """Integer weights are the same as repeated rows."""
-    if case.tags.stochastic:
-        return
     X, y = case.Xy
     weights = 1 + np.arange(len(y)) % 3
     rows = np.repeat(np.arange(len(y)), weights)

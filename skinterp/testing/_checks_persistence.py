@@ -23,7 +23,7 @@ from skinterp.testing._compare import assert_same
 OVERHEAD, FACTOR = 40_000, 20
 
 
-def check_survives(case: Case, copy_of: Callable[[Any], Any], how: str) -> None:
+def assert_survives(case: Case, copy_of: Callable[[Any], Any], how: str) -> None:
     """Assert that an estimator survives a kind of copying, unfitted and fitted."""
     X, y = case.Xy
     expected = case.answers(case.fitted, X)
@@ -39,7 +39,7 @@ def check_survives(case: Case, copy_of: Callable[[Any], Any], how: str) -> None:
 def check_pickle(case: Case) -> None:
     """``pickle`` keeps everything, before and after fit, in every protocol in use."""
     for protocol in (4, 5):
-        check_survives(
+        assert_survives(
             case,
             partial(_repickled, pickle.dumps, protocol=protocol),
             f"pickle protocol {protocol}",
@@ -49,7 +49,7 @@ def check_pickle(case: Case) -> None:
 @check()
 def check_copy(case: Case) -> None:
     """A deep copy answers the same, and shares nothing with the original."""
-    check_survives(case, copy.deepcopy, "deepcopy")
+    assert_survives(case, copy.deepcopy, "deepcopy")
     X, _ = case.Xy
     before = case.answers(case.fitted, X)
     for value in vars(copy.deepcopy(case.fitted)).values():
@@ -70,7 +70,7 @@ def check_joblib(case: Case) -> None:
                 joblib.dump(estimator, path)
                 return joblib.load(path, mmap_mode=mode)
 
-            check_survives(case, again, f"joblib with mmap_mode={mode!r}")
+            assert_survives(case, again, f"joblib with mmap_mode={mode!r}")
 
 
 @check()
@@ -81,7 +81,7 @@ def check_cloudpickle(case: Case) -> None:
     except ImportError as error:
         msg = "cloudpickle is not installed"
         raise SkipTest(msg) from error
-    check_survives(case, partial(_repickled, cloudpickle.dumps), "cloudpickle")
+    assert_survives(case, partial(_repickled, cloudpickle.dumps), "cloudpickle")
 
 
 def _repickled(dumps: Callable[..., bytes], estimator: Any, **options: Any) -> Any:
@@ -105,7 +105,7 @@ def check_skops(case: Case) -> None:
         assert not foreign, f"skops finds types that nobody declares: {sorted(foreign)}"
         return skops_io.loads(data, trusted=[*trusted, own])
 
-    check_survives(case, again, "skops")
+    assert_survives(case, again, "skops")
 
 
 def _is_registered(cls: type) -> bool:

@@ -17,7 +17,15 @@ from typing import Any
 
 import numpy as np
 from joblib import parallel_config
-from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
+from sklearn.base import (
+    ClassifierMixin,
+    OutlierMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+    is_outlier_detector,
+    is_regressor,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -148,16 +156,16 @@ def check_expected_failures_exist(case: Case) -> None:
 @check()
 def check_kind_of_estimator(case: Case) -> None:
     """scikit-learn tells its kind, alone and as the last step of a pipeline."""
-    for kind, tell in (
-        ("classifier", is_classifier),
-        ("regressor", is_regressor),
-        ("outlier_detector", is_outlier_detector),
+    first = StandardScaler() if case.is_tabular else FunctionTransformer()
+    for tell, mixin in (
+        (is_classifier, ClassifierMixin),
+        (is_regressor, RegressorMixin),
+        (is_outlier_detector, OutlierMixin),
     ):
-        expected = case.sklearn_tags.estimator_type == kind
-        first = StandardScaler() if case.is_tabular else FunctionTransformer()
+        expected = isinstance(case.estimator, mixin)
         for estimator in (case.estimator, make_pipeline(first, case.estimator)):
             got = tell(estimator)
-            assert got == expected, f"is_{kind}({estimator!r}) is {got}"
+            assert got == expected, f"{tell.__name__}({estimator!r}) is {got}"
 
 
 @check(lambda case: case.is_classifier or case.is_regressor)

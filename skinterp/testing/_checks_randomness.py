@@ -8,6 +8,7 @@ import os
 import random
 import sys
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -116,7 +117,7 @@ def check_global_state(case: Case) -> None:
     X, y = case.data()
     estimator = case.new()
     case.answers(case.fit(case.new(), X, y), X)  # whatever is imported, now is
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _odd_seeds():
         warnings.simplefilter("ignore")
         before = global_state()
         estimator.fit(X, y)
@@ -129,6 +130,19 @@ def check_global_state(case: Case) -> None:
             explanation = estimator.explain(X if scope == "local" else None, kind=kind)
             explanation.to_text()
             _assert_unchanged(before, f"explain, {scope} {kind}")
+
+
+@contextlib.contextmanager
+def _odd_seeds() -> Iterator[None]:
+    """Seed the global generators as nobody does, so that seeding them shows."""
+    states = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(987_654_321)  # noqa: NPY002
+    random.seed(987_654_321)
+    try:
+        yield
+    finally:
+        np.random.set_state(states[0])  # noqa: NPY002
+        random.setstate(states[1])
 
 
 def _assert_unchanged(before: dict[str, Any], what: str) -> None:

@@ -303,19 +303,20 @@ class LinearRegressor(RegressorMixin, _Linear):
         LinearRegressor
             The fitted estimator.
         """
-        data: Array
-        data, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        pair: tuple[Array, Array]
+        pair = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        data, targets = pair
         weight = check_sample_weight(sample_weight, data)
         if not weight.any():
             msg = "sample_weight is zero for all rows, need a row of positive weight"
             raise ValueError(msg)
         weight = weight / weight.sum()
-        mean, target = weight @ data, float(weight @ y)
+        mean, target = weight @ data, float(weight @ targets)
         Z = data - mean
         scale = np.sqrt(weight @ Z**2)
         penalty = self.alpha * max(float((scale**2).sum()), 1e-12)
         gram = Z.T @ (weight[:, None] * Z) + penalty * np.eye(data.shape[1])
-        coef = np.linalg.solve(gram, Z.T @ (weight * (y - target)))
+        coef = np.linalg.solve(gram, Z.T @ (weight * (targets - target)))
         coef[scale <= 1e-12] = 0.0
         self.scale_, self.intercept_ = scale, np.array([target - mean @ coef])
         self.coef_ = coef[:, None]

@@ -12,8 +12,7 @@ from skinterp.plugins import API_VERSION, get_registry
 from skinterp.plugins._discovery import GROUP, Candidate, canonical
 from skinterp.plugins.manager import build_registry, use_registry
 from skinterp.testing._check import CheckRecord, run
-from skinterp.testing._fresh_session import FRESH
-from skinterp.testing._runner import cases_of, checks_of, excuse_for, finish
+from skinterp.testing._runner import cases_of, finish, run_checks
 
 if TYPE_CHECKING:
     from skinterp.plugins import MethodRow, PluginRecord, Registry
@@ -225,10 +224,4 @@ def _battery(rows: list[MethodRow]) -> list[CheckRecord]:
                 cases += cases_of(row.load(task))
             except Exception:  # check_row_resolves has told
                 continue
-    for case in cases:
-        FRESH.announce(case)
-    return [
-        run(name, repr(case), work, excuse_for(case, name))
-        for case in cases
-        for name, work in checks_of(case)
-    ]
+    return run_checks(cases)

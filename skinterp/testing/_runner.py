@@ -115,7 +115,6 @@ def method_checks(method: Any) -> Iterator[tuple[str, MethodCheck]]:
 
 def checks_of(case: Case) -> Iterator[tuple[str, MethodCheck]]:
     """Yield the checks that apply to a case, scikit-learn's first."""
-    FRESH.announce(case)
     for name, work in sklearn_checks(case):
         yield name, MethodCheck(name, case, work)
     if not case.has_data:
@@ -178,13 +177,19 @@ def check_method(
     if on_fail not in ("raise", "record"):
         msg = f"on_fail={on_fail!r} is not one of ['raise', 'record']"
         raise ValueError(msg)
-    records = [
+    return finish(run_checks(cases_of(method), only), on_fail)
+
+
+def run_checks(cases: list[Case], only: str = "*") -> list[CheckRecord]:
+    """Run the checks of some cases, with one fresh process for all of them."""
+    for case in cases:
+        FRESH.announce(case)
+    return [
         run(name, repr(case), work, excuse_for(case, name))
-        for case in cases_of(method)
+        for case in cases
         for name, work in checks_of(case)
         if fnmatch(name, only)
     ]
-    return finish(records, on_fail)
 
 
 def finish(records: list[CheckRecord], on_fail: str) -> list[CheckRecord]:
@@ -292,6 +297,7 @@ def _params_of(label: str, method: Any) -> list[Any]:
             mark = pytest.mark.skip(reason=f"needs {', '.join(missing)}")
             params.append(pytest.param(None, None, id=place, marks=mark))
             continue
+        FRESH.announce(case)
         for name, work in checks_of(case):
             excuse = excuse_for(case, name)
             strict = pytest.mark.xfail(reason=excuse or "", strict=True)
