@@ -37,6 +37,18 @@ def public_objects(package: str) -> dict[str, Any]:
     }
 
 
+def foreign_names(package: str) -> list[str]:
+    """Say which public functions and classes of a package are other libraries' own."""
+    module = importlib.import_module(package)
+    items = ((name, getattr(module, name)) for name in module.__all__)
+    names = [
+        f"``{name}``"
+        for name, item in items
+        if callable(item) and not item.__module__.startswith("skinterp")
+    ]
+    return [f"Names of other libraries: {', '.join(names)}.", ""] if names else []
+
+
 def public_packages() -> dict[str, str]:
     """Give the title of every package that has public names."""
     modules = {name: importlib.import_module(name) for name in domain_packages()}
@@ -56,7 +68,7 @@ def write(folder: Path) -> None:
         if not objects:
             continue
         lines += [package, "-" * len(package), "", f".. py:module:: {package}", ""]
-        lines += [f"{title}.", ""]
+        lines += [f"{title}.", "", *foreign_names(package)]
         for template, is_wanted in (
             ("class", inspect.isclass),
             ("function", inspect.isroutine),
