@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from skinterp.compat import check_is_fitted
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees._boolean_tree_kernels import MISSING, UNKNOWN
+from skinterp.trees._tables import TreeTables, cell_codes
 
 # The exact solution visits every set of unknown features: 2**10 at most.
 MAX_EXACT = 10
@@ -42,6 +44,81 @@ class Choice(NamedTuple):
     feature: int
 
 
+class AcquisitionMixin:
+    """Which feature to measure next, for a model with `_tables` and `_validate_X`."""
+
+    if TYPE_CHECKING:
+        training_cells_: NDArray[np.int32]
+        training_weight_: NDArray[np.float64]
+        feature_costs_: NDArray[np.float64]
+
+        def _validate_X(self, X: ArrayLike) -> NDArray[np.float32]: ...
+        def _tables(self) -> TreeTables: ...
+
+    def next_feature(self, x: ArrayLike) -> int | NDArray[np.int64]:
+        """Tell which feature to measure next, so as to decide at least expected cost.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (n_samples, n_features)
+            One row, or several; NaN marks what isn't measured yet.
+
+        Returns
+        -------
+        int or ndarray of shape (n_samples,)
+            Column to measure, -1 where the class is determined.
+
+        Notes
+        -----
+        Measuring a feature reveals its value, hence the outcome of all tests on it.
+        Probabilities are the frequencies among those training rows that agree with
+        what is known. With at most 10 unknown features that the tree uses, the
+        choice is optimal (dynamic programming over the sets of measured features,
+        at most O(2^k x n_distinct)). With more it is the best first step if the
+        order of the tree is followed after it, which on the training rows never
+        costs more than the tree's order. Where no training row agrees, the next
+        test of the tree is taken.
+        """
+        check_is_fitted(self)
+        one = np.ndim(x) == 1
+        rows = self._validate_X(np.reshape(x, (1, -1)) if one else x)
+        tables = self._tables()
+        problem = self._problem(tables)
+        states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
+        chosen = [best_choice(problem, state).feature for state in states]
+        column = np.append(tables.used, -1)[np.array(chosen, np.int64)]
+        column = column[group.ravel()]
+        return int(column[0]) if one else column
+
+    def expected_cost(self, *, order: str = "best") -> float:
+        """Mean cost of measuring features, from none, until the class is determined.
+
+        Parameters
+        ----------
+        order : {"best", "tree"}, default="best"
+            "best": as ``next_feature`` says. "tree": in the order of the tree's
+            tests. Both stop as soon as the class is determined.
+
+        Returns
+        -------
+        float
+            Mean over the training rows.
+        """
+        check_is_fitted(self)
+        if order not in ("best", "tree"):
+            raise ValueError(f"order must be 'best' or 'tree'; got {order!r}.")
+        problem = self._problem(self._tables())
+        return tree_order_cost(problem) if order == "tree" else best_cost(problem)
+
+    def _problem(self, tables: TreeTables) -> Problem:
+        return Problem(
+            tables.nodes,
+            self.training_cells_,
+            self.training_weight_,
+            self.feature_costs_[tables.used],
+        )
+
+
 def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
     """Choose the next feature in a state (a row of codes).
 
@@ -67,7 +144,7 @@ def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
     return Choice(float(mean.min()), _first_minimum(mean))
 
 
-def expected_cost(problem: Problem) -> float:
+def best_cost(problem: Problem) -> float:
     """Mean cost over the training rows when `best_choice` is followed from nothing."""
     n_used = problem.codes.shape[1]
     start = np.full(n_used, UNKNOWN, np.int32)
@@ -206,5 +283,5 @@ def training_cells(
     group = _alike(codes)
     first = np.zeros(group.max(initial=-1) + 1, np.intp)
     first[group[::-1]] = np.arange(len(group))[::-1]
-    total = np.bincount(group, weight, minlength=len(first))
+    total = np.bincount(group, weight, minlength=len(first)).astype(np.float64)
     return codes[first[total > 0]], total[total > 0]

@@ -15,25 +15,36 @@ from skinterp.compat import (
     Integral,
     Interval,
     StrOptions,
-    check_is_fitted,
     check_sample_weight,
     fit_context,
     is_frozen,
     validate_data,
 )
-from skinterp.trees import _acquisition as acquisition
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees import _boxes as boxes
-from skinterp.trees._deduplicate import _fitted, _numbered_classes
+from skinterp.trees._acquisition import AcquisitionMixin, training_cells
 from skinterp.trees._rules import draw, global_rules, local_rules
-from skinterp.trees._tables import TreeTables, cell_codes, check_tree, tree_tables
+from skinterp.trees._tables import (
+    TreeTables,
+    cell_codes,
+    check_columns,
+    check_costs,
+    check_tree,
+    fitted_tree,
+    numbered_classes,
+    tree_tables,
+)
 
 if TYPE_CHECKING:
     from skinterp.explanation import RuleSet
 
 
 class BooleanTreeClassifier(
-    ExplainableMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    ExplainableMixin,
+    AcquisitionMixin,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """A decision tree that decides with missing cells whenever it provably can.
 
@@ -175,24 +186,24 @@ class BooleanTreeClassifier(
         if base is None:
             base = DecisionTreeClassifier(max_depth=3, random_state=0)
         check_tree(base, "estimator", fitted=is_frozen(base))
-        X, y = validate_data(
+        rows, y = validate_data(
             self, X, y, dtype=np.float32, order="C", ensure_all_finite="allow-nan"
         )
-        self.feature_costs_ = self._check_costs()
+        self.feature_costs_ = check_costs(self.feature_costs, self.n_features_in_)
         weight = check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
         if is_frozen(base):
-            self._check_frozen(base)
+            check_columns(check_tree(base, "estimator", fitted=True), self)
             self.estimator_ = base
         else:
             given = None if sample_weight is None else weight
-            self.estimator_ = clone(base).fit(X, y, sample_weight=given)
+            self.estimator_ = clone(base).fit(rows, y, sample_weight=given)
         tables = self._tables()
-        self.classes_ = _fitted(self, "estimator").classes_
+        self.classes_ = fitted_tree(self, "estimator").classes_
         self.used_features_ = tables.used
-        self.training_cells_, self.training_weight_ = acquisition.training_cells(
-            cell_codes(tables, X), weight
+        self.training_cells_, self.training_weight_ = training_cells(
+            cell_codes(tables, rows), weight
         )
         return self
 
@@ -339,71 +350,14 @@ class BooleanTreeClassifier(
         Compares the leaves pairwise: O(n_leaves x n_leaves_other x n_used).
         """
         check_is_fitted(self)
-        tree = _fitted(other, "other")
+        tree = fitted_tree(other, "other")
         if tree.n_features_in_ != self.n_features_in_:
             raise ValueError(
                 f"other was fitted on {tree.n_features_in_} columns, this tree on "
                 f"{self.n_features_in_}: they decide on different rows."
             )
-        own, others = _numbered_classes([self.classes_, tree.classes_])
+        own, others = numbered_classes([self.classes_, tree.classes_])
         return boxes.equivalent(self._tables(), tree_tables(tree), own, others)
-
-    def next_feature(self, x: ArrayLike) -> int | NDArray[np.int64]:
-        """Tell which feature to measure next, so as to decide at least expected cost.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (n_samples, n_features)
-            One row, or several; NaN marks what isn't measured yet.
-
-        Returns
-        -------
-        int or ndarray of shape (n_samples,)
-            Column to measure, -1 where the class is determined.
-
-        Notes
-        -----
-        Measuring a feature reveals its value, hence the outcome of all tests on it.
-        Probabilities are the frequencies among those training rows that agree with
-        what is known. With at most 10 unknown features that the tree uses, the
-        choice is optimal (dynamic programming over the sets of measured features,
-        at most O(2^k x n_distinct)). With more it is the best first step if the
-        order of the tree is followed after it, which on the training rows never
-        costs more than the tree's order. Where no training row agrees, the next
-        test of the tree is taken.
-        """
-        check_is_fitted(self)
-        one = np.ndim(x) == 1
-        rows = self._validate_X(np.reshape(x, (1, -1)) if one else x)
-        tables = self._tables()
-        problem = self._problem(tables)
-        states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
-        chosen = [acquisition.best_choice(problem, state).feature for state in states]
-        column = np.append(tables.used, -1)[np.array(chosen, np.int64)]
-        column = column[group.ravel()]
-        return int(column[0]) if one else column
-
-    def expected_cost(self, *, order: str = "best") -> float:
-        """Mean cost of measuring features, from none, until the class is determined.
-
-        Parameters
-        ----------
-        order : {"best", "tree"}, default="best"
-            "best": as ``next_feature`` says. "tree": in the order of the tree's
-            tests. Both stop as soon as the class is determined.
-
-        Returns
-        -------
-        float
-            Mean over the training rows.
-        """
-        check_is_fitted(self)
-        if order not in ("best", "tree"):
-            raise ValueError(f"order must be 'best' or 'tree'; got {order!r}.")
-        problem = self._problem(self._tables())
-        if order == "tree":
-            return acquisition.tree_order_cost(problem)
-        return acquisition.expected_cost(problem)
 
     def plot(self, ax: Any = None) -> NDArray:
         """Draw the tree and, beside it, the rules it stands for.
@@ -462,46 +416,8 @@ class BooleanTreeClassifier(
             ensure_all_finite="allow-nan",
         )
 
-    def _check_costs(self) -> NDArray[np.float64]:
-        if self.feature_costs is None:
-            return np.ones(self.n_features_in_)
-        try:
-            costs = np.array(self.feature_costs, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"feature_costs must hold numbers; got {self.feature_costs!r}."
-            ) from None
-        if costs.shape != (self.n_features_in_,):
-            raise ValueError(
-                f"feature_costs must hold one cost for each of "
-                f"{self.n_features_in_} features; got the shape {costs.shape}."
-            )
-        bad = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))
-        if len(bad):
-            raise ValueError(
-                f"feature_costs must be finite and not negative; "
-                f"feature_costs[{bad[0]}] is {costs[bad[0]]}."
-            )
-        return costs
-
-    def _check_frozen(self, frozen: Any) -> None:
-        """Refuse a frozen tree that was fitted on other columns."""
-        tree = check_tree(frozen, "estimator", fitted=True)
-        if tree.n_features_in_ != self.n_features_in_:
-            raise ValueError(
-                f"The frozen estimator was fitted on {tree.n_features_in_} features, "
-                f"X has {self.n_features_in_}."
-            )
-        names = getattr(tree, "feature_names_in_", None)
-        own = getattr(self, "feature_names_in_", None)
-        if names is not None and own is not None and list(names) != list(own):
-            raise ValueError(
-                f"The frozen estimator was fitted on the columns {list(names)}, X has "
-                f"{list(own)}."
-            )
-
     def _tables(self) -> TreeTables:
-        return tree_tables(_fitted(self, "estimator"))
+        return tree_tables(fitted_tree(self, "estimator"))
 
     def _fitted_tables(self) -> TreeTables:
         check_is_fitted(self)
@@ -527,14 +443,6 @@ class BooleanTreeClassifier(
         wide = np.zeros((len(mask), self.n_features_in_), bool)
         wide[:, tables.used] = mask
         return wide
-
-    def _problem(self, tables: TreeTables) -> acquisition.Problem:
-        return acquisition.Problem(
-            tables.nodes,
-            self.training_cells_,
-            self.training_weight_,
-            self.feature_costs_[tables.used],
-        )
 
 
 def _relevant(tables: TreeTables, codes: NDArray[np.int32]) -> NDArray[np.bool_]:

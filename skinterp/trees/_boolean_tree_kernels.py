@@ -9,6 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Singles = NDArray[np.float32]
 
 UNKNOWN = -1
 MISSING = -2
@@ -27,7 +34,7 @@ N_FIELDS = 9
 
 
 @njit(cache=True, nogil=True)
-def analyse_nodes(nodes, n_cuts):
+def analyse_nodes(nodes: Ints, n_cuts: Ints) -> tuple[Ints, Ints, Bools]:
     """Cells that each node leaves open per feature; fills OPEN and COMMON."""
     n_nodes, n_used = nodes.shape[0], n_cuts.shape[0]
     low = np.zeros((n_nodes, n_used), np.int32)
@@ -67,7 +74,7 @@ def analyse_nodes(nodes, n_cuts):
 
 
 @njit(cache=True, nogil=True)
-def pure_nodes(nodes):
+def pure_nodes(nodes: Ints) -> Longs:
     """Topmost nodes that can be reached and have one label below them."""
     found = np.empty(nodes.shape[0], np.int64)
     stack = np.empty(nodes.shape[0] + 1, np.int32)
@@ -90,7 +97,7 @@ def pure_nodes(nodes):
 
 
 @njit(cache=True, nogil=True)
-def routed_leaf(row, nodes, threshold):
+def routed_leaf(row: Singles, nodes: Ints, threshold: Singles) -> int:
     """Leaf that scikit-learn sends a row to."""
     node = 0
     while nodes[node, LEFT] >= 0:
@@ -105,7 +112,7 @@ def routed_leaf(row, nodes, threshold):
 
 
 @njit(cache=True, nogil=True)
-def decide_rows(X, nodes, threshold):
+def decide_rows(X: Singles, nodes: Ints, threshold: Singles) -> tuple[Ints, Bools]:
     """Label of each row, and whether no value of a missing cell could change it.
 
     An undetermined row gets the label of the leaf that scikit-learn sends it to.
@@ -142,7 +149,9 @@ def decide_rows(X, nodes, threshold):
 
 
 @njit(cache=True, nogil=True)
-def average_rows(X, nodes, threshold, weight, value):
+def average_rows(
+    X: Singles, nodes: Ints, threshold: Singles, weight: Floats, value: Floats
+) -> Floats:
     """Mean of the class frequencies of the leaves that each row can reach."""
     n_classes = value.shape[1]
     mean = np.zeros((X.shape[0], n_classes))
@@ -176,7 +185,7 @@ def average_rows(X, nodes, threshold, weight, value):
 
 
 @njit(cache=True, nogil=True)
-def known_child(node, cell, nodes):
+def known_child(node: int, cell: int, nodes: Ints) -> int:
     """Child for a cell that is not UNKNOWN."""
     if cell == MISSING:
         return nodes[node, SKIP]
@@ -184,7 +193,7 @@ def known_child(node, cell, nodes):
 
 
 @njit(cache=True, nogil=True)
-def decide_code(code, nodes, stack):
+def decide_code(code: Ints, nodes: Ints, stack: Ints) -> int:
     """Label of one row of codes, -1 where unknown cells still matter."""
     node, size, label = 0, 0, -1
     while True:
@@ -208,7 +217,7 @@ def decide_code(code, nodes, stack):
 
 
 @njit(cache=True, nogil=True)
-def decide_codes(codes, nodes):
+def decide_codes(codes: Ints, nodes: Ints) -> Ints:
     """Label of each row of codes, -1 where unknown cells still matter."""
     labels = np.empty(codes.shape[0], np.int32)
     stack = np.empty(nodes.shape[0] + 1, np.int32)
@@ -218,7 +227,7 @@ def decide_codes(codes, nodes):
 
 
 @njit(cache=True, nogil=True)
-def mark_path(code, nodes, on_path):
+def mark_path(code: Ints, nodes: Ints, on_path: Bools) -> None:
     """Mark the features that a row meets before its first unknown cell."""
     for j in range(on_path.shape[0]):
         on_path[j] = False
@@ -230,7 +239,7 @@ def mark_path(code, nodes, on_path):
 
 
 @njit(cache=True, nogil=True)
-def minimal_reasons(codes, nodes, tier):
+def minimal_reasons(codes: Ints, nodes: Ints, tier: Longs) -> Bools:
     """Which known cells alone decide a row; none where it is undetermined.
 
     `tier` ranks the features by cost. Costly cells are given up first; among equals
@@ -268,7 +277,7 @@ def minimal_reasons(codes, nodes, tier):
 
 
 @njit(cache=True, nogil=True)
-def reached_nodes(code, nodes, stack, reached):
+def reached_nodes(code: Ints, nodes: Ints, stack: Ints, reached: Ints) -> int:
     """Fill `reached` with the pure nodes that a row can end in; returns how many."""
     stack[0] = 0
     size, n_reached = 1, 0
@@ -294,7 +303,9 @@ def reached_nodes(code, nodes, stack, reached):
 
 
 @njit(cache=True, nogil=True)
-def relevant_cells(codes, nodes, low, high, empty):
+def relevant_cells(
+    codes: Ints, nodes: Ints, low: Ints, high: Ints, empty: Bools
+) -> Bools:
     """Which unknown cells could change the label of a row, the others being right.
 
     A cell matters if two reachable nodes of different label differ in it alone.
@@ -327,7 +338,9 @@ def relevant_cells(codes, nodes, low, high, empty):
 
 
 @njit(cache=True, nogil=True)
-def tree_order_cost(code, known, costs, nodes, stack):
+def tree_order_cost(
+    code: Ints, known: Bools, costs: Floats, nodes: Ints, stack: Ints
+) -> float:
     """Cost of buying cells in the order of the tree until the row is decided."""
     now = np.empty(code.shape[0], np.int32)
     for j in range(code.shape[0]):
@@ -345,7 +358,9 @@ def tree_order_cost(code, known, costs, nodes, stack):
 
 
 @njit(cache=True, nogil=True)
-def lookahead_costs(codes, weight, known, costs, nodes):
+def lookahead_costs(
+    codes: Ints, weight: Floats, known: Bools, costs: Floats, nodes: Ints
+) -> Floats:
     """Mean cost of buying each feature now and going on in the order of the tree."""
     n_rows, n_used = codes.shape
     mean = np.empty(n_used)

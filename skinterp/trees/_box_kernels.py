@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
-def inside(low, high, outer_low, outer_high):
+def inside(low: Ints, high: Ints, outer_low: Ints, outer_high: Ints) -> bool:
     """Whether a box lies in another one."""
     for j in range(low.shape[0]):
         if low[j] < outer_low[j] or high[j] > outer_high[j]:
@@ -20,7 +25,7 @@ def inside(low, high, outer_low, outer_high):
 
 
 @njit(cache=True, nogil=True)
-def meet(low, high, other_low, other_high):
+def meet(low: Ints, high: Ints, other_low: Ints, other_high: Ints) -> bool:
     """Whether two boxes share a cell."""
     for j in range(low.shape[0]):
         if max(low[j], other_low[j]) > min(high[j], other_high[j]):
@@ -29,7 +34,7 @@ def meet(low, high, other_low, other_high):
 
 
 @njit(cache=True, nogil=True)
-def copy_box(low, high, to_low, to_high, to):
+def copy_box(low: Ints, high: Ints, to_low: Ints, to_high: Ints, to: int) -> None:
     """Write a box to place `to` of a list."""
     for j in range(low.shape[0]):
         to_low[to, j] = low[j]
@@ -37,7 +42,9 @@ def copy_box(low, high, to_low, to_high, to):
 
 
 @njit(cache=True, nogil=True)
-def keep_maximal(low, high, size, first, piece_low, piece_high):
+def keep_maximal(
+    low: Ints, high: Ints, size: int, first: int, piece_low: Ints, piece_high: Ints
+) -> int:
     """Add a piece to a list of boxes unless one of them holds it.
 
     Boxes before `first` can't lie in the piece. Returns the new size of the list.
@@ -55,7 +62,7 @@ def keep_maximal(low, high, size, first, piece_low, piece_high):
 
 
 @njit(cache=True, nogil=True)
-def grown(boxes, capacity):
+def grown(boxes: Ints, capacity: int) -> Ints:
     """Return a copy with room for `capacity` boxes."""
     bigger = np.empty((capacity, boxes.shape[1]), np.int32)
     for i in range(boxes.shape[0]):
@@ -65,7 +72,9 @@ def grown(boxes, capacity):
 
 
 @njit(cache=True, nogil=True)
-def subtract_box(low, high, size, hole_low, hole_high):
+def subtract_box(
+    low: Ints, high: Ints, size: int, hole_low: Ints, hole_high: Ints
+) -> tuple[Ints, Ints, int]:
     """Maximal boxes of what is left of maximal boxes without a hole.
 
     A box that meets the hole falls into at most two pieces per feature: below and
@@ -103,7 +112,9 @@ def subtract_box(low, high, size, hole_low, hole_high):
 
 
 @njit(cache=True, nogil=True)
-def maximal_boxes(top, hole_low, hole_high, max_boxes):
+def maximal_boxes(
+    top: Ints, hole_low: Ints, hole_high: Ints, max_boxes: int
+) -> tuple[Ints, Ints, bool]:
     """All maximal boxes of the grid `0..top` that meet no hole.
 
     Returns the bounds and whether their number stayed within `max_boxes` all along.
@@ -121,7 +132,16 @@ def maximal_boxes(top, hole_low, hole_high, max_boxes):
 
 
 @njit(cache=True, nogil=True)
-def widened(codes, keep, labels, top, n_cuts, box_low, box_high, box_label):
+def widened(
+    codes: Ints,
+    keep: Bools,
+    labels: Ints,
+    top: Ints,
+    n_cuts: Ints,
+    box_low: Ints,
+    box_high: Ints,
+    box_label: Ints,
+) -> tuple[Ints, Ints]:
     """Maximal box around the kept cells of each row, and of its label.
 
     `box_*` are all the boxes of the tree; a side moves until it meets one of another
@@ -155,7 +175,9 @@ def widened(codes, keep, labels, top, n_cuts, box_low, box_high, box_label):
 
 
 @njit(cache=True, nogil=True)
-def box_weight(low, high, bound, codes, weight):
+def box_weight(
+    low: Ints, high: Ints, bound: Bools, codes: Ints, weight: Floats
+) -> Floats:
     """Weight of the rows of codes that each box holds.
 
     Only features marked in `bound` are looked at; a cell that isn't there (a
@@ -175,7 +197,9 @@ def box_weight(low, high, bound, codes, weight):
 
 
 @njit(cache=True, nogil=True)
-def essential_cuts(low, high, labels, n_cuts, width):
+def essential_cuts(
+    low: Ints, high: Ints, labels: Ints, n_cuts: Ints, width: int
+) -> Bools:
     """Mark the thresholds at which the label really changes somewhere."""
     marked = np.zeros((n_cuts.shape[0], width), np.bool_)
     for a in range(low.shape[0]):
@@ -193,7 +217,14 @@ def essential_cuts(low, high, labels, n_cuts, width):
 
 
 @njit(cache=True, nogil=True)
-def disagree(lower, upper, labels, other_lower, other_upper, other_labels):
+def disagree(
+    lower: Floats,
+    upper: Floats,
+    labels: Ints,
+    other_lower: Floats,
+    other_upper: Floats,
+    other_labels: Ints,
+) -> bool:
     """Whether two boxes (lower, upper] of different label share a point."""
     for a in range(lower.shape[0]):
         for b in range(other_lower.shape[0]):

@@ -162,7 +162,7 @@ class ValueBoxes(NamedTuple):
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    label: NDArray[np.int64]
+    label: NDArray[np.int32]
 
 
 def boxes_over(tables: TreeTables, columns: NDArray[np.int64]) -> ValueBoxes:
@@ -172,14 +172,14 @@ def boxes_over(tables: TreeTables, columns: NDArray[np.int64]) -> ValueBoxes:
     upper = np.full((len(boxes.low), len(columns)), np.inf)
     place = np.searchsorted(columns, tables.used)
     lower[:, place], upper[:, place] = edges(tables, boxes.low, boxes.high)
-    return ValueBoxes(lower, upper, boxes.label.astype(np.int64))
+    return ValueBoxes(lower, upper, boxes.label)
 
 
 def equivalent(
     first: TreeTables,
     second: TreeTables,
-    first_classes: NDArray[np.int64],
-    second_classes: NDArray[np.int64],
+    first_classes: NDArray[np.int32],
+    second_classes: NDArray[np.int32],
 ) -> bool:
     """Whether two trees give all complete rows the same class.
 

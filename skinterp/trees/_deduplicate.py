@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.trees import _box_kernels as box_kernels
 from skinterp.trees._boolean_tree_kernels import decide_codes
 from skinterp.trees._boxes import equivalent, value_boxes
-from skinterp.trees._tables import TreeTables, check_tree, tree_tables
+from skinterp.trees._tables import (
+    TreeTables,
+    fitted_tree,
+    numbered_classes,
+    tree_tables,
+)
 
 # Grids of up to this many cells are compared whole, larger ones by a sample first.
 N_PROBES = 512
@@ -71,7 +75,7 @@ def deduplicate_trees(
     """
     trees = list(trees)
     models = [
-        _fitted(tree, f"trees[{position}]") for position, tree in enumerate(trees)
+        fitted_tree(tree, f"trees[{position}]") for position, tree in enumerate(trees)
     ]
     for position, model in enumerate(models):
         if model.n_features_in_ != models[0].n_features_in_:
@@ -80,8 +84,8 @@ def deduplicate_trees(
                 f"{models[0].n_features_in_} and trees[{position}] "
                 f"{model.n_features_in_}."
             )
-    classes = _numbered_classes([model.classes_ for model in models])
-    buckets: dict[tuple, list[tuple[TreeTables, NDArray[np.int64], int]]] = {}
+    classes = numbered_classes([model.classes_ for model in models])
+    buckets: dict[tuple, list[tuple[TreeTables, NDArray[np.int32], int]]] = {}
     labels = np.empty(len(models), np.int64)
     n_groups = 0
     for position, model in enumerate(models):
@@ -99,22 +103,8 @@ def deduplicate_trees(
     return labels, np.bincount(labels, minlength=n_groups)
 
 
-def _fitted(tree: Any, name: str) -> DecisionTreeClassifier:
-    """Find the scikit-learn tree in what the user passed."""
-    return check_tree(getattr(tree, "estimator_", tree), name, fitted=True)
-
-
-def _numbered_classes(all_classes: list[NDArray]) -> list[NDArray[np.int64]]:
-    """Number the classes of all trees alike."""
-    number: dict[Any, int] = {}
-    return [
-        np.array([number.setdefault(c, len(number)) for c in classes.tolist()])
-        for classes in all_classes
-    ]
-
-
 def signature(
-    tables: TreeTables, classes: NDArray[np.int64]
+    tables: TreeTables, classes: NDArray[np.int32]
 ) -> tuple[tuple[bytes, ...], bool]:
     """Return what equivalent trees share, and whether only they do."""
     boxes = value_boxes(tables)

@@ -129,7 +129,7 @@ def _rule_set(
         categories=(None,) * len(rule),
         negated=false,
         missing=false,
-        target=terms.label[chosen],
+        target=terms.label[chosen].astype(np.int64),
         support=support[chosen],
         feature_dtypes=("float32",) * len(feature_names),
         **fields,

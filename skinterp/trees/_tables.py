@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -79,6 +79,61 @@ def check_tree(estimator: object, name: str, *, fitted: bool) -> DecisionTreeCla
             f"{tree.n_outputs_} outputs."
         )
     return tree
+
+
+def fitted_tree(estimator: Any, name: str) -> DecisionTreeClassifier:
+    """Find the fitted scikit-learn tree in what a user passed."""
+    inner = getattr(estimator, "estimator_", estimator)
+    return check_tree(inner, name, fitted=True)
+
+
+def check_columns(tree: DecisionTreeClassifier, model: Any) -> None:
+    """Refuse a frozen tree that was fitted on other columns than its model."""
+    if tree.n_features_in_ != model.n_features_in_:
+        raise ValueError(
+            f"The frozen estimator was fitted on {tree.n_features_in_} features, "
+            f"X has {model.n_features_in_}."
+        )
+    names = getattr(tree, "feature_names_in_", None)
+    own = getattr(model, "feature_names_in_", None)
+    if names is not None and own is not None and list(names) != list(own):
+        raise ValueError(
+            f"The frozen estimator was fitted on the columns {list(names)}, X has "
+            f"{list(own)}."
+        )
+
+
+def check_costs(costs: ArrayLike | None, n_features: int) -> NDArray[np.float64]:
+    """Validate the costs of the features; None means 1 for each."""
+    if costs is None:
+        return np.ones(n_features)
+    try:
+        checked = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"feature_costs must hold numbers; got {costs!r}.") from None
+    if checked.shape != (n_features,):
+        raise ValueError(
+            f"feature_costs must hold one cost for each of {n_features} features; "
+            f"got the shape {checked.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"feature_costs must be finite and not negative; "
+            f"feature_costs[{bad[0]}] is {checked[bad[0]]}."
+        )
+    return checked
+
+
+def numbered_classes(all_classes: list[NDArray]) -> list[NDArray[np.int32]]:
+    """Number the classes of several trees alike."""
+    number: dict[Any, int] = {}
+    return [
+        np.array(
+            [number.setdefault(c, len(number)) for c in classes.tolist()], np.int32
+        )
+        for classes in all_classes
+    ]
 
 
 def floor_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:

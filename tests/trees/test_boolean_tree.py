@@ -287,11 +287,6 @@ def test_frozen_tree_of_other_columns_is_refused():
         BooleanTreeClassifier(frozen).fit(X[X.columns[::-1]], y)
 
 
-def test_monotonic_trees_decide_too():
-    tree = BooleanTreeClassifier(deep(monotonic_cst=[1, 1])).fit(X4, Y4)
-    assert tree.predict_partial([[NAN, 0], [NAN, 1]]).tolist() == [0, None]
-
-
 def test_other_trees_must_have_the_same_columns():
     tree = BooleanTreeClassifier().fit(X4, Y4)
     with pytest.raises(ValueError, match="fitted on 1 columns, this tree on 2"):
