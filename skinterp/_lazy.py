@@ -1,4 +1,6 @@
-"""Lazy public names: a domain package exports what the method table says.
+"""Lazy public names: what the library and its domains show, and where it lies.
+
+A domain package exports what the method table says.
 
 ``python -m skinterp._lazy`` writes the ``__init__.pyi`` files beside the
 ``__init__.py`` of the library and of each domain, for editors and type checkers.
@@ -12,8 +14,62 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import skinterp
+from skinterp._version import installed_version
 from skinterp.plugins.builtin import METHODS
+
+# The public functions of ``skinterp`` itself.
+FUNCTIONS = {
+    "explain": "skinterp._explain",
+    "get_method": "skinterp.plugins",
+    "list_methods": "skinterp.plugins",
+    "load": "skinterp.explanation",
+}
+# The rooms that users see, besides the domains of the method table.
+ROOMS = ("base", "compat", "explanation", "plugins", "tabular", "testing")
+
+
+def public(name: str) -> Any:
+    """Import a public name of ``skinterp`` itself.
+
+    Parameters
+    ----------
+    name : str
+        A function, ``"__version__"`` or a room.
+
+    Returns
+    -------
+    object
+        The function, text or module.
+
+    Examples
+    --------
+    >>> public("trees").__name__
+    'skinterp.trees'
+    """
+    if name in FUNCTIONS:
+        return getattr(importlib.import_module(FUNCTIONS[name]), name)
+    if name == "__version__":
+        return installed_version()
+    if name in rooms():
+        return importlib.import_module(f"skinterp.{name}")
+    raise AttributeError(f"module 'skinterp' has no attribute {name!r}")
+
+
+def rooms() -> list[str]:
+    """List the packages and modules that need no import of their own before use.
+
+    Returns
+    -------
+    list of str
+        Sorted names, without ``skinterp.`` in front.
+
+    Examples
+    --------
+    >>> "trees" in rooms()
+    True
+    """
+    domains = (package.rpartition(".")[2] for package in domain_packages())
+    return sorted({*ROOMS, *domains})
 
 
 def domain_packages() -> tuple[str, ...]:
@@ -113,10 +169,8 @@ def stub(package: str) -> str:
         "# Written by `python -m skinterp._lazy` from the method table; do not edit."
     ]
     if package == "skinterp":
-        names = list(skinterp.__all__)
-        lines += [f"from skinterp import {room} as {room}" for room in _rooms()]
-        # By vars: the stub that this writes hides the name from type checkers.
-        places = dict(vars(skinterp)["_FUNCTIONS"])
+        places, names = FUNCTIONS, sorted({"__version__", *FUNCTIONS})
+        lines += [f"from skinterp import {room} as {room}" for room in rooms()]
     else:
         places = public_names(package)
         names = list(places)
@@ -166,10 +220,6 @@ def stub_path(package: str) -> Path:
     """
     root = Path(__file__).parent
     return root.joinpath(*package.split(".")[1:], "__init__.pyi")
-
-
-def _rooms() -> list[str]:
-    return sorted(set(dir(skinterp)) - set(skinterp.__all__))
 
 
 def _all_targets() -> list[str]:

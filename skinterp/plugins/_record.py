@@ -28,6 +28,10 @@ class MethodRow(MethodSpec):
     listed_as : str
         The bare name, or the qualified one where the bare name means another
         method or is ambiguous.
+    name, targets, summary, explains, input, requires : object
+        As in `MethodSpec`.
+    reference, tier, search_space, cost, exports, trusted_types : object
+        As in `MethodSpec`.
 
     Examples
     --------
