@@ -15,6 +15,7 @@ from skinterp.compat import (
     Integral,
     Interval,
     StrOptions,
+    check_is_fitted,
     check_sample_weight,
     fit_context,
     is_frozen,
