@@ -157,18 +157,26 @@ def ordinal(encoder: Any, traces: Sequence[Trace]) -> list[Trace]:
 
 
 def _ordinal_coder(encoder: Any, column: int) -> Coder:
-    categories = list(encoder.categories_[column])
+    # None counts as a category like any other, NaN has a code of its own
+    categories = [c for c in encoder.categories_[column] if not _is_nan(c)]
     rare = infrequent_of(encoder, column)
     is_rare = _membership(rare)
-    frequent = [c for c in categories if not is_missing(c) and _key(c) not in is_rare]
-    codes = {plain(c): float(i) for i, c in enumerate(frequent)}
-    codes |= {plain(c): float(len(frequent)) for c in rare if not is_missing(c)}
+    frequent = [c for c in categories if _key(c) not in is_rare]
+    codes = {_key(c): float(i) for i, c in enumerate(frequent)}
+    codes |= {_key(c): float(len(frequent)) for c in rare if not _is_nan(c)}
     unknown = None
     if encoder.handle_unknown == "use_encoded_value":
         unknown = float(encoder.unknown_value)
-    seen = any(is_missing(c) for c in categories)
-    missing = float(encoder.encoded_missing_value) if seen else unknown
-    return Coder(codes, _or_none(missing), unknown)
+    missing = codes.pop(_key(None), None)
+    if len(categories) < len(encoder.categories_[column]):
+        nan = float(encoder.encoded_missing_value)
+        missing = nan if missing is None else UNTOLD
+        return Coder(codes, _or_none(missing), unknown)
+    return Coder(codes, _or_none(unknown if missing is None else missing), unknown)
+
+
+def _is_nan(label: Any) -> bool:
+    return label is not None and is_missing(label)
 
 
 def _or_none(code: float | None) -> float | None:
