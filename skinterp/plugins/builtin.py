@@ -17,6 +17,7 @@ METHODS = (
         explains={"global": ("rules",), "local": ("rules",)},
         reference="arXiv:2506.14143",
         exports=("skinterp.trees._deduplicate:deduplicate_trees",),
+        trusted_types=("sklearn.tree._tree.Tree",),
     ),
 )
 

@@ -34,6 +34,7 @@ from skinterp.trees._tables import (
     fitted_tree,
     numbered_classes,
     tree_tables,
+    unwrap,
 )
 
 if TYPE_CHECKING:
@@ -183,6 +184,8 @@ class BooleanTreeClassifier(
         BooleanTreeClassifier
             The fitted estimator.
         """
+        # An interrupted or refused fit leaves no half of an older one behind.
+        self.__dict__.pop("training_weight_", None)
         base = self.estimator
         if base is None:
             base = DecisionTreeClassifier(max_depth=3, random_state=0)
@@ -201,11 +204,11 @@ class BooleanTreeClassifier(
             given = None if sample_weight is None else weight
             self.estimator_ = clone(base).fit(rows, y, sample_weight=given)
         tables = self._tables()
-        self.classes_ = fitted_tree(self, "estimator").classes_
+        self.classes_ = unwrap(self.estimator_).classes_
         self.used_features_ = tables.used
-        self.training_cells_, self.training_weight_ = training_cells(
-            cell_codes(tables, rows), weight
-        )
+        cells, weights = training_cells(cell_codes(tables, rows), weight)
+        self.training_cells_ = cells
+        self.training_weight_ = weights
         return self
 
     def predict(self, X: ArrayLike) -> NDArray:
@@ -380,6 +383,9 @@ class BooleanTreeClassifier(
         tree = DecisionTreeClassifier(max_depth=4, random_state=0)
         return [{}, {"estimator": tree, "on_undetermined": "majority"}]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "training_weight_")  # what fit sets last
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -418,7 +424,7 @@ class BooleanTreeClassifier(
         )
 
     def _tables(self) -> TreeTables:
-        return tree_tables(fitted_tree(self, "estimator"))
+        return tree_tables(unwrap(self.estimator_))
 
     def _fitted_tables(self) -> TreeTables:
         check_is_fitted(self)

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.validation import check_is_fitted
 
-from skinterp.compat import FrozenEstimator
+from skinterp.compat import FrozenEstimator, check_is_fitted
 from skinterp.trees import _boolean_tree_kernels as kernels
 
 
@@ -54,7 +53,7 @@ class TreeTables(NamedTuple):
     value: NDArray[np.float64]
 
 
-def unwrap(estimator: object) -> object:
+def unwrap(estimator: Any) -> Any:
     """Return what a FrozenEstimator holds, or the estimator itself."""
     while isinstance(estimator, FrozenEstimator):
         estimator = estimator.estimator
@@ -83,6 +82,8 @@ def check_tree(estimator: object, name: str, *, fitted: bool) -> DecisionTreeCla
 
 def fitted_tree(estimator: Any, name: str) -> DecisionTreeClassifier:
     """Find the fitted scikit-learn tree in what a user passed."""
+    if hasattr(estimator, "__sklearn_is_fitted__"):
+        check_is_fitted(estimator)
     inner = getattr(estimator, "estimator_", estimator)
     return check_tree(inner, name, fitted=True)
 

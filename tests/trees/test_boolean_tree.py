@@ -293,8 +293,9 @@ def test_other_trees_must_have_the_same_columns():
         tree.is_equivalent(deep().fit(X4[:, :1], Y4))
     with pytest.raises(TypeError, match="other must be a DecisionTreeClassifier"):
         tree.is_equivalent(DecisionTreeRegressor().fit(X4, Y4))
-    with pytest.raises(NotFittedError):
-        tree.is_equivalent(deep())
+    for unfitted in (deep(), BooleanTreeClassifier(), FrozenEstimator(deep())):
+        with pytest.raises(NotFittedError):
+            tree.is_equivalent(unfitted)
 
 
 def test_labels_count_not_their_order():
