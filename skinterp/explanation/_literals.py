@@ -184,16 +184,22 @@ def _half_open(literal: Literal, dtype: type[np.floating[Any]]) -> Literal:
 def _translate_categories(
     literal: Literal, source: FeatureSource, cast: type[np.floating[Any]]
 ) -> Literal:
-    holds = [literal.holds(float(cast(value))) for value in source.values()]
+    holds = [_holds(literal, value, cast) for value in source.values()]
     inside = tuple(c for c, h in zip(source.categories, holds, strict=True) if h)
     outside = tuple(c for c, h in zip(source.categories, holds, strict=True) if not h)
-    if source.unknown is not None:
-        negated = literal.holds(float(cast(source.unknown)))
+    unknown = 0.0 if source.form == "category" else source.unknown
+    if unknown is not None:
+        negated = _holds(literal, unknown, cast)
     else:
         negated = len(outside) < len(inside)
     return Literal(
         source.column, categories=outside if negated else inside, negated=negated
     )
+
+
+def _holds(literal: Literal, value: float, cast: type[np.floating[Any]]) -> bool:
+    """Whether a code satisfies a literal; a code of NaN is a missing cell."""
+    return literal.missing if math.isnan(value) else literal.holds(float(cast(value)))
 
 
 # -- reading cells ---------------------------------------------------------------------
@@ -226,7 +232,9 @@ def read_cells(column: Any, dtype: str) -> tuple[NDArray[Any], NDArray[np.bool_]
     if dtype == "category":
         return series.to_numpy(dtype=object), missing
     if dtype == "date":
-        moments = pd.to_datetime(series, utc=True).dt.tz_localize(None)
+        moments = pd.to_datetime(series, utc=True, format="ISO8601").dt.tz_localize(
+            None
+        )
         return np.asarray((moments - EPOCH) / pd.Timedelta(days=1)), missing
     if dtype not in ("float32", "float64"):
         msg = f"a derived feature ({dtype!r}) cannot be read from the user's columns"
