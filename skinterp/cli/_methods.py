@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from skinterp.cli._output import say_json, terminal_width
+from skinterp.cli._output import load_registry, say_json, terminal_width
+from skinterp.plugins import list_methods
+from skinterp.plugins._table import COLUMNS, text_table
 
 
 def methods(
@@ -35,9 +37,7 @@ def methods(
     as_json : bool, default=False
         Whether to write JSON.
     """
-    from skinterp.plugins import list_methods
-    from skinterp.plugins._table import COLUMNS, text_table
-
+    load_registry()
     table = list_methods(task=task, input=input, kind=kind, provider=provider)
     if as_json:
         say_json(methods=[{"id": row.id, **row.to_dict()} for row in table])

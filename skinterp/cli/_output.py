@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 import typer
 
+from skinterp.plugins import Registry, get_registry
+
 # Raised when a field of the JSON output changes its meaning or goes away.
 SCHEMA = 1
+
+
+def load_registry() -> Registry:
+    """Load the plugins; what they print does not mix with what is printed here.
+
+    Returns
+    -------
+    Registry
+        That of the process.
+    """
+    with redirect_stdout(sys.stderr):
+        return get_registry()
 
 
 def say_json(**content: Any) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from skinterp.cli._output import complain, say_json
-from skinterp.plugins import PluginError, PluginRecord, get_registry
+from skinterp.cli._output import complain, load_registry, say_json
+from skinterp.plugins import PluginError, PluginRecord, SkinterpPluginWarning
 from skinterp.plugins._check import TIMEOUT, check_candidates
 from skinterp.plugins._discovery import Candidate
 from skinterp.plugins._registry import Registry, plugin_table
-from skinterp.plugins.manager import build_registry
+from skinterp.plugins.manager import build_registry, missing_plugins
 
 app = typer.Typer(
     help="List the plugins, or show one: skinterp plugins info NAME.",
@@ -46,7 +47,7 @@ def _plugins(
     """List the plugins: which distribution, in which state, and what to do."""
     if context.invoked_subcommand is not None:
         return
-    plugins = _checked(timeout) if check else get_registry().plugins
+    plugins = _checked(timeout) if check else _loaded().plugins
     shown = [record for record in plugins if every or not record.candidate.builtin]
     if as_json:
         say_json(plugins=[record.to_dict() for record in shown])
@@ -54,6 +55,8 @@ def _plugins(
         typer.echo(plugin_table(shown))
     else:
         typer.echo("No plugins are installed.")
+    for line in missing_plugins(plugins):
+        complain(f"Warning: {line}")
     if check and any(record.state in FAILED for record in plugins):
         raise typer.Exit(1)
 
@@ -66,7 +69,7 @@ def _info(
     ] = False,
 ) -> None:
     """Show a plugin: its state, its methods, and where its code lies."""
-    registry = get_registry()
+    registry = _loaded()
     records = registry.plugins_of(distribution)
     if not records:
         known = ", ".join(sorted({r.distribution for r in registry.plugins}))
@@ -79,6 +82,13 @@ def _info(
         return
     for record in records:
         _show(record.to_dict())
+
+
+def _loaded() -> Registry:
+    """Load the plugins; the report itself says what a warning would say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkinterpPluginWarning)
+        return load_registry()
 
 
 def _show(fields: dict[str, Any]) -> None:

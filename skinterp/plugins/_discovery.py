@@ -201,7 +201,7 @@ def find_plugins(
     copies: dict[str, list[metadata.Distribution]] = {}
     for distribution in distributions:
         # Cheap look first: parsing the metadata of everything installed is slow.
-        if GROUP in (distribution.read_text("entry_points.txt") or ""):
+        if GROUP in _entry_points_text(distribution):
             copies.setdefault(_name_of(distribution), []).append(distribution)
     found = [c for name, found in copies.items() for c in _candidates(name, found)]
     return sorted(found, key=lambda c: (c.id, c.entry_point.value))
@@ -225,7 +225,7 @@ def _candidates(name: str, copies: list[metadata.Distribution]) -> Iterator[Cand
             entry_point=entry_point,
             distribution=name,
             version=_version_of(first),
-            requires=tuple(first.requires or ()),
+            requires=_requires_of(first),
             location=str(first.locate_file("")),
             notes=tuple(_hidden_copies(first, copies[1:])),
             problem=problem,
@@ -245,15 +245,34 @@ def _hidden_copies(
             )
 
 
+def _entry_points_text(distribution: metadata.Distribution) -> str:
+    try:
+        return distribution.read_text("entry_points.txt") or ""
+    except (OSError, ValueError):  # not to be read: nobody can say whose it is
+        return ""
+
+
 def _name_of(distribution: metadata.Distribution) -> str:
-    # Half-removed installations have no name at all.
-    name = distribution.metadata["Name"] if distribution.metadata else None
+    name = _field(distribution, "Name")
     return canonical(name) if name else "unnamed"
 
 
 def _version_of(distribution: metadata.Distribution) -> str:
-    version = distribution.metadata["Version"] if distribution.metadata else None
-    return version or "0+unknown"
+    return _field(distribution, "Version") or "0+unknown"
+
+
+def _requires_of(distribution: metadata.Distribution) -> tuple[str, ...]:
+    try:
+        return tuple(distribution.requires or ())
+    except Exception:  # as in _field
+        return ()
+
+
+def _field(distribution: metadata.Distribution, name: str) -> str:
+    try:
+        return str(distribution.metadata[name] or "")
+    except Exception:  # a half-removed installation; what is raised has changed
+        return ""
 
 
 def _names(text: str) -> frozenset[str]:

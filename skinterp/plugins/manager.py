@@ -350,9 +350,8 @@ def complaints(plugins: Iterable[PluginRecord]) -> Iterator[str]:
     str
         One line for each fault or oddity. What was switched off is no fault.
     """
-    names = {record.distribution for record in plugins}
-    for name in sorted((Switches.read().allowed or set()) - names):
-        yield f"{LOAD} names {name!r}, but no such plugin is installed."
+    plugins = list(plugins)
+    yield from missing_plugins(plugins)
     for record in plugins:
         if record.state not in ("ok", "disabled"):
             yield record.message
@@ -360,3 +359,21 @@ def complaints(plugins: Iterable[PluginRecord]) -> Iterator[str]:
             yield f"The plugin {record.distribution}: {note}. " + how_to_disable(
                 record.distribution
             )
+
+
+def missing_plugins(plugins: Iterable[PluginRecord]) -> Iterator[str]:
+    """Say which plugins are allowed to load but are not there.
+
+    Parameters
+    ----------
+    plugins : iterable of PluginRecord
+        Those that are there.
+
+    Yields
+    ------
+    str
+        One line for each.
+    """
+    names = {record.distribution for record in plugins}
+    for name in sorted((Switches.read().allowed or set()) - names):
+        yield f"{LOAD} names {name!r}, but no such plugin is installed."

@@ -60,11 +60,24 @@ def test_a_line_that_is_no_entry_point_is_kept_for_the_report(site: Any) -> None
     assert mole.problem is not None
 
 
-def test_metadata_without_a_name_does_no_harm(site: Any) -> None:
+@pytest.mark.parametrize("content", [None, b"", b"Name: m\xff\n"])
+def test_metadata_without_a_name_do_no_harm(site: Any, content: bytes | None) -> None:
     site.install("mole")
     (metadata,) = site.folder.glob("*.dist-info/METADATA")
     metadata.unlink()
-    assert [c.distribution for c in found(site.folder)] == ["unnamed"]
+    if content is not None:
+        metadata.write_bytes(content)
+    (mole,) = found(site.folder)
+    assert (mole.distribution, mole.version) == ("unnamed", "0+unknown")
+    assert mole.requires == ()
+
+
+def test_entry_points_that_cannot_be_read_do_no_harm(site: Any) -> None:
+    site.install("mole")
+    site.install("badger")
+    (file,) = site.folder.glob("mole-*/entry_points.txt")
+    file.write_bytes(b"[skinterp]\nm\xff = mole\n")
+    assert [c.distribution for c in found(site.folder)] == ["badger"]
 
 
 @pytest.mark.parametrize(

@@ -200,17 +200,39 @@ def test_a_kind_of_a_plugin_is_loaded_from_a_file(site: Any) -> None:
 
 
 def test_the_command_tells_the_same(zoo: Any) -> None:
+    zoo.install("loud", "print('{not json')")
     done = zoo.run("-m", "skinterp", "plugins", "--json")
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     states = {p["distribution"]: p["state"] for p in content["plugins"]}
     assert content["schema"] == 1
     assert states["import-error"] == "broken"
+    assert states["loud"] == "ok"
     assert "skinterp" not in states
+    # The report is the output; warnings would say it twice.
+    assert done.stderr == "{not json\n"
+
+
+def test_the_command_lists_methods_and_warns(zoo: Any) -> None:
+    zoo.install("loud", "print('{not json')")
+    done = zoo.run("-m", "skinterp", "methods", "--json")
+    names = [row["listed_as"] for row in json.loads(done.stdout)["methods"]]
+    assert names == ["boolean-tree", "spiral"]
     # Warnings are lines, without the place in the code that no user knows.
-    lines = done.stderr.splitlines()
-    assert lines
-    assert all(line.startswith("Warning: The plugin ") for line in lines)
+    loud, *warnings = done.stderr.splitlines()
+    assert loud == "{not json"
+    assert warnings
+    assert all(line.startswith("Warning: The plugin ") for line in warnings)
+
+
+def test_the_command_misses_what_is_allowed(site: Any) -> None:
+    site.install("good")
+    done = site.run("-m", "skinterp", "plugins", SKINTERP_LOAD_PLUGINS="good,gone")
+    assert "good    1.0      ok" in done.stdout
+    assert done.stderr == (
+        "Warning: SKINTERP_LOAD_PLUGINS names 'gone', but no such plugin is "
+        "installed.\n"
+    )
 
 
 def test_python_is_the_one_of_the_tests(site: Any) -> None:

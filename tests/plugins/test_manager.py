@@ -35,6 +35,13 @@ def test_the_registry_is_built_once_until_refresh(
     assert [row.name for row in manager.refresh().methods] == ["boolean-tree"]
 
 
+def test_a_preference_outlives_refresh(installed: list[Any], candidate: Any) -> None:
+    installed += [candidate("ant"), candidate("bee")]
+    with pytest.warns(SkinterpPluginWarning, match="conflict"):
+        skinterp.plugins.prefer("bee:spiral")
+    assert manager.refresh().find("spiral").provider == "bee"
+
+
 def test_switches_are_read_when_the_registry_is_built(
     installed: list[Any], candidate: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
