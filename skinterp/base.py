@@ -225,7 +225,7 @@ class ExplainableMixin:
 
 
 def feature_names_of(estimator: Any) -> tuple[str, ...]:
-    """Names of the columns that an estimator was fitted on.
+    """Name the columns that an estimator was fitted on.
 
     Parameters
     ----------

@@ -324,6 +324,20 @@ class Explanation(ABC):
         ------
         ValueError
             If the file does not hold an explanation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skinterp.explanation import Attribution, load
+        >>> importance = Attribution(
+        ...     scope="global",
+        ...     feature_names=("age", "dose"),
+        ...     target_names=np.array(["y"]),
+        ...     values=np.array([0.2, 0.7]),
+        ... )
+        >>> importance.save("importance.json")
+        >>> load("importance.json") == importance
+        True
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))

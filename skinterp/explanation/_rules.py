@@ -253,7 +253,7 @@ class RuleSet(Explanation):
         return tuple(int(j) for j in np.unique(self.feature))
 
     def literals(self, rule: int) -> tuple[Literal, ...]:
-        """Conditions of one rule.
+        """Give the conditions of one rule.
 
         Parameters
         ----------

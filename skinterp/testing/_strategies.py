@@ -25,8 +25,6 @@ def tables(
 
     Parameters
     ----------
-    draw : callable
-        Given by hypothesis.
     n_rows, n_columns : tuple of int, default=(1, 30) and (1, 5)
         Least and largest number of rows and columns.
     missing : bool, default=False
@@ -72,8 +70,6 @@ def labels(
 
     Parameters
     ----------
-    draw : callable
-        Given by hypothesis.
     n_rows : int
         Number of labels.
     n_classes : tuple of int, default=(2, 4)
@@ -125,8 +121,6 @@ def trees(
 
     Parameters
     ----------
-    draw : callable
-        Given by hypothesis.
     task : {"classifier", "regressor"}, default="classifier"
         Which tree.
     max_depth : int, default=4
@@ -184,8 +178,6 @@ def series(
 
     Parameters
     ----------
-    draw : callable
-        Given by hypothesis.
     n_cases, n_channels, n_timepoints : tuple of int
         Least and largest number of series, channels and time points.
     unequal : bool, default=False
