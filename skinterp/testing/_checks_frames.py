@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 
@@ -103,6 +104,27 @@ def check_array_after_frame(case: Case) -> None:
         assert told, f"{method} of an array after a frame does not warn"
 
 
+@check(tabular)
+def check_polars_frame(case: Case) -> None:
+    """A polars frame is taken as a pandas frame is, names included."""
+    try:
+        import polars as pl
+    except ImportError as error:
+        msg = "polars is not installed"
+        raise SkipTest(msg) from error
+    X, y = case.Xy
+    names = list(ODD_NAMES[3:8])
+    frame = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)})
+    estimator = case.fit(case.new(), frame, y)
+    assert list(estimator.feature_names_in_) == names, estimator.feature_names_in_
+    expected = case.outputs(case.fitted, X)
+    got = case.outputs(estimator, frame)
+    assert_same(got, expected, "with a polars frame", atol=1e-9)
+    for scope, explanation in case.explanations(estimator, frame).items():
+        got = explanation.feature_names
+        assert set(names) <= set(got), f"{scope} of a polars frame names {got}"
+
+
 @check(lambda case: case.is_tabular and "local" in case.explains)
 def check_explain_columns(case: Case) -> None:
     """``explain`` refuses columns in another order, a missing and an extra one."""
@@ -148,6 +170,7 @@ def check_text_columns(case: Case) -> None:
     for dtype, taken in (
         ("object", tags.string),
         ("str", tags.string),
+        ("string", tags.string),
         ("category", tags.categorical),
     ):
         frame = frame_of(X).assign(

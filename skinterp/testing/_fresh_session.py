@@ -58,18 +58,18 @@ class FreshSession:
             folder = Path(name)
             for place in ("home", "empty"):
                 (folder / place).mkdir()
-            written = {}
+            todo: list[Item] = []
             for i, case in enumerate(cases):
                 error = _write(folder / f"case{i}", case)
-                if error is None:
-                    written[f"case{i}"] = case
                 for stage in STAGES:
                     self._results[stage, id(case)] = error
-            todo: list[Item] = [
-                (stage, key) for stage in STAGES if usable(stage) for key in written
-            ]
+                    # a module can be imported whatever its estimators do
+                    if usable(stage) and (error is None or stage == "import"):
+                        todo.append((stage, f"case{i}"))
+            todo.sort(key=lambda item: list(STAGES).index(item[0]))
+            keyed = {f"case{i}": case for i, case in enumerate(cases)}
             while todo:
-                todo = self._start(folder, todo, written)
+                todo = self._start(folder, todo, keyed)
 
     def _start(
         self, folder: Path, todo: list[Item], cases: dict[str, Case]

@@ -59,7 +59,8 @@ def test_culprit_is_named_and_the_rest_goes_on(in_process_only, culprit, says):
 def test_what_cannot_be_pickled_is_told_in_every_stage():
     session = FreshSession()
     case = Case(HoldsLambda())
-    for stage in STAGES:
+    assert session.error("import", case) is None
+    for stage in set(STAGES) - {"import"}:
         assert "cannot be handed to another process" in session.error(stage, case)
 
 

@@ -155,6 +155,12 @@ class SilencesWarnings(CentroidClassifier):
             return super()._validate_X(X)
 
 
+@breaks("check_polars_frame")
+class KnowsPandasOnly(Classifier):
+    def _seen(self, X, y, weight):
+        return X.iloc[:] if hasattr(X, "columns") else X, y, weight
+
+
 @breaks("check_explain_columns")
 class TakesAnyColumns(CentroidClassifier):
     def _validate_X(self, X):
