@@ -86,7 +86,8 @@ def output_names(transformer: Any, names: Sequence[str]) -> list[str]:
 def kept_and_flagged(imputer: Any, width: int) -> tuple[list[int], list[int]]:
     """Columns that an imputer gives back, and those it adds an indicator for."""
     marks = [f"c{i}" for i in range(width)]
-    kept, flagged = [], []
+    kept: list[int] = []
+    flagged: list[int] = []
     for name in output_names(imputer, marks):
         target = kept if name in marks else flagged
         target.append(int(name.rpartition("c")[2]))

@@ -27,8 +27,9 @@ from skinterp.compat import (
     validate_data,
 )
 from skinterp.explanation import FeatureMap
+from skinterp.tabular._column_kinds import choose_part
 from skinterp.tabular._frames import column_names, is_frame, split_columns
-from skinterp.tabular._table_parts import Part, TextPart, choose_part
+from skinterp.tabular._table_parts import Part, TextPart
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -216,8 +217,10 @@ default="infrequent_if_exist"
         out: list[str] = []
         taken: Counter[str] = Counter()
         for name, part in zip(names, self._parts, strict=True):
-            for label in () if part is None else part.names():
-                label = name + label[len(part.name) :]
+            if part is None:
+                continue
+            for own in part.names():
+                label = name + own[len(part.name) :]
                 taken[label] += 1
                 n = taken[label]
                 out.append(label if n == 1 else f"{label}_{n}")

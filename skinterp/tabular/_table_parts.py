@@ -7,6 +7,7 @@ import decimal
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +29,8 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
-_NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal)
-_MOMENTS = (dt.date, np.datetime64)
-_WORDS_IN_TEXT = 3
+NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal)
+MOMENTS = (dt.date, np.datetime64)
 
 
 class Part(ABC):
@@ -122,7 +122,7 @@ class NumberPart(Part):
 
     def _first_wrong(self, column: pd.Series[Any]) -> ValueError:
         for row, cell in enumerate(column):
-            if not is_missing(cell) and not isinstance(cell, (*_NUMBERS, np.bool_)):
+            if not is_missing(cell) and not isinstance(cell, (*NUMBERS, np.bool_)):
                 return self.refuse(row, cell)
         return self.refuse(0, column[0])
 
@@ -156,7 +156,7 @@ class DatePart(NumberPart):
             return read_cells(column, "date")
         except (TypeError, ValueError):
             for row, cell in enumerate(column):
-                if not is_missing(cell) and not _is_moment(cell):
+                if not is_missing(cell) and not is_moment(cell):
                     raise self.refuse(row, cell) from None
             raise
 
@@ -277,13 +277,7 @@ class CategoryPart(Part):
             return []
         traces = one_hot(self.one_hot, [Trace(name=name, column=column)])
         told = [to_source(trace, "float64") for trace in traces]
-        return [_still_missing(source) for source in told] if self.keep else told
-
-
-def _still_missing(source: FeatureSource) -> FeatureSource:
-    from dataclasses import replace
-
-    return replace(source, fill=None)
+        return [replace(source, fill=None) for source in told] if self.keep else told
 
 
 class TextPart(Part):
@@ -338,79 +332,8 @@ class TextPart(Part):
         ]
 
 
-def choose_part(name: str, column: pd.Series[Any], encoder: TableEncoder) -> type[Part]:
-    """Choose how to encode a column by its dtype, or by its cells."""
-    import pandas as pd
-
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return CategoryPart
-    if pd.api.types.is_bool_dtype(dtype):
-        return BoolPart
-    if pd.api.types.is_datetime64_any_dtype(dtype):
-        return DatePart
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(
-        dtype
-    ):
-        return NumberPart
-    if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
-        return _choose_by_cells(name, column, encoder)
-    msg = (
-        f"column {name!r} has dtype {dtype}, which TableEncoder does not take; allowed "
-        "are numbers, bool, category, text and dates"
-    )
-    raise ValueError(msg)
-
-
-def _choose_by_cells(
-    name: str, column: pd.Series[Any], encoder: TableEncoder
-) -> type[Part]:
-    cells = [cell for cell in column.to_numpy(dtype=object) if not is_missing(cell)]
-    if not cells:
-        return NumberPart
-    kinds: dict[type[Part], Any] = {}
-    for cell in cells:
-        kinds.setdefault(_kind_of_cell(name, cell), cell)
-    if len(kinds) > 1:
-        first, second = list(kinds.values())[:2]
-        msg = (
-            f"column {name!r} holds {first!r} beside {second!r}: it has to hold one of "
-            "numbers, texts, truth values or dates"
-        )
-        raise ValueError(msg)
-    kind = next(iter(kinds))
-    return _choose_for_texts(cells, encoder) if kind is TextPart else kind
-
-
-def _kind_of_cell(name: str, cell: Any) -> type[Part]:
-    if isinstance(cell, str):
-        return TextPart
-    if isinstance(cell, bool | np.bool_):
-        return BoolPart
-    if isinstance(cell, _NUMBERS):
-        return NumberPart
-    if isinstance(cell, _MOMENTS):
-        return DatePart
-    msg = (
-        f"column {name!r} holds {cell!r} of type {type(cell).__name__}; allowed are "
-        "numbers, truth values, texts and dates"
-    )
-    raise ValueError(msg)
-
-
-def _choose_for_texts(cells: list[str], encoder: TableEncoder) -> type[Part]:
-    """Tell dates, labels and free text apart."""
-    distinct = set(cells)
-    if all(_is_moment(cell) for cell in distinct):
-        return DatePart
-    limit = encoder.max_categories or 20
-    words = np.median([len(cell.split()) for cell in distinct])
-    is_text = len(distinct) > limit and words >= _WORDS_IN_TEXT
-    return TextPart if is_text else CategoryPart
-
-
-def _is_moment(cell: Any) -> bool:
-    if isinstance(cell, _MOMENTS):
+def is_moment(cell: Any) -> bool:
+    if isinstance(cell, MOMENTS):
         return True
     if not (isinstance(cell, str) and _ISO_DATE.fullmatch(cell)):
         return False
