@@ -16,6 +16,16 @@ from skinterp.plugins._record import (
 )
 from skinterp.plugins._table import MethodTable, text_table
 
+# What a saved skinterp.tabular.TableEncoder is made of; it is no method with a row.
+ENCODER_TYPES = (
+    "skinterp.tabular._table_encoder.TableEncoder",
+    "skinterp.tabular._table_parts.BoolPart",
+    "skinterp.tabular._table_parts.CategoryPart",
+    "skinterp.tabular._table_parts.DatePart",
+    "skinterp.tabular._table_parts.NumberPart",
+    "skinterp.tabular._table_parts.TextPart",
+)
+
 
 class Registry:
     """The plugins, their methods and their kinds of explanation.
@@ -112,9 +122,9 @@ class Registry:
         -------
         tuple of str
             Sorted dotted names: the classes of the methods, where they lie in the
-            plugin's own package, and what the rows declare.
+            plugin's own package, what the rows declare, and the library's encoder.
         """
-        names: set[str] = set()
+        names = set(ENCODER_TYPES)
         for record in self.plugins:
             for row in record.methods if record.usable else ():
                 names.update(row.trusted_types)

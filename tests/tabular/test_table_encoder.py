@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn.utils.estimator_checks as checks
+import skops.io
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
@@ -20,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import skinterp
+from skinterp.plugins import trusted_types
 from skinterp.tabular import TableEncoder
 from skinterp.trees import BooleanTreeClassifier
 
@@ -272,6 +274,21 @@ def test_refit_owes_nothing_and_pickle_keeps_all() -> None:
     again = pickle.loads(pickle.dumps(encoder))
     np.testing.assert_array_equal(again.transform(X), TableEncoder().fit_transform(X))
     assert again.kinds_ == encoder.kinds_
+
+
+def test_skops_needs_the_librarys_own_types_only() -> None:
+    X = make_table().assign(note=[f"some text number {i}" for i in range(4)])
+    encoder = TableEncoder(max_categories=3).fit(X)
+    assert set(encoder.kinds_.values()) == {
+        "number",
+        "bool",
+        "category",
+        "date",
+        "text",
+    }
+    data = skops.io.dumps(encoder)
+    again = skops.io.loads(data, trusted=list(trusted_types()))
+    np.testing.assert_array_equal(again.transform(X), encoder.transform(X))
 
 
 def test_input_is_left_as_it_was() -> None:
