@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from skinterp.plugins._discovery import (
-    BLOCK,
     LOAD,
     STRICT,
     Candidate,
@@ -96,7 +95,7 @@ def _check_one(candidate: Candidate, timeout: float) -> PluginRecord:
 def _environment(candidate: Candidate) -> dict[str, str]:
     """Copy the environment, with this plugin alone and this process's path."""
     path = os.pathsep.join(os.path.abspath(entry or ".") for entry in sys.path)
-    alone = {LOAD: candidate.distribution, BLOCK: "", STRICT: "", "PYTHONPATH": path}
+    alone = {LOAD: candidate.distribution, STRICT: "", "PYTHONPATH": path}
     return {**os.environ, **alone}
 
 

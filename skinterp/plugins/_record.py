@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
@@ -146,7 +147,8 @@ class PluginRecord:
     @property
     def message(self) -> str:
         """One line that says which distribution, why, and what to do."""
-        line = f"The plugin {self.distribution} {self.version} is {self.state}"
+        state = "in conflict" if self.state == "conflict" else self.state
+        line = f"The plugin {self.distribution} {self.version} is {state}"
         line += f": {self.reason}." if self.reason else "."
         return f"{line} {self.hint}".rstrip()
 
@@ -282,4 +284,7 @@ def how_to_disable(distribution: str) -> str:
     >>> how_to_disable("skinterp-xrd")
     'To switch it off: export SKINTERP_BLOCK_PLUGINS=skinterp-xrd'
     """
-    return f"To switch it off: export {BLOCK}={distribution}"
+    # What is blocked already has to stay so.
+    blocked = os.environ.get(BLOCK, "").strip(" ,")
+    names = f"{blocked},{distribution}" if blocked else distribution
+    return f"To switch it off: export {BLOCK}={names}"

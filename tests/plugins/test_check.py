@@ -54,7 +54,7 @@ def test_check(zoo: Any) -> None:
     assert {name: p["state"] for name, p in plugins.items()} == wanted
     for name, reason in REASONS.items():
         assert reason in plugins[name]["reason"]
-        assert f"SKINTERP_BLOCK_PLUGINS={name}" in plugins[name]["hint"]
+        assert f"SKINTERP_BLOCK_PLUGINS=slow,{name}" in plugins[name]["hint"]
     assert plugins["ant"]["methods"] == ["spiral"]
     assert "Checking crash 1.0 ..." in done.stderr
 

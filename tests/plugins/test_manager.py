@@ -37,7 +37,7 @@ def test_the_registry_is_built_once_until_refresh(
 
 def test_a_preference_outlives_refresh(installed: list[Any], candidate: Any) -> None:
     installed += [candidate("ant"), candidate("bee")]
-    with pytest.warns(SkinterpPluginWarning, match="conflict"):
+    with pytest.warns(SkinterpPluginWarning, match="in conflict"):
         skinterp.plugins.prefer("bee:spiral")
     assert manager.refresh().find("spiral").provider == "bee"
 
