@@ -124,7 +124,7 @@ class SlopeRegressor(ExplainableMixin, RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> SlopeRegressor:
         X, y = validate_data(self, X, y)
         self.mean_ = y.mean()
-        self.coef_ = np.linalg.lstsq(X, y - self.mean_)[0]
+        self.coef_ = np.linalg.lstsq(X, y - self.mean_, rcond=None)[0]
         return self
 
     def predict(self, X: Any) -> Any:

@@ -199,7 +199,7 @@ def test_a_column_taken_raw_and_scaled_is_compared_in_float64():
     assert rules.feature_dtypes == ("float64",)
     # the float32 next to 0.1 lies above it, so a tree sends the cell 0.1 right
     assert float(np.float32(0.1)) > 0.1
-    frame = pd.DataFrame({"v": [0.1, np.nextafter(np.float32(0.1), 0)]})
+    frame = pd.DataFrame({"v": [0.1, np.nextafter(np.float32(0.1), np.float32(0))]})
     assert rules.covers(frame).ravel().tolist() == [False, True]
 
 
