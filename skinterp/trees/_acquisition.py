@@ -260,13 +260,16 @@ def _bits(number: int, length: int) -> list[int]:
 
 def _alike(codes: NDArray[np.int32]) -> NDArray[np.intp]:
     """Number the distinct rows."""
-    group = np.zeros(len(codes), np.intp)
+    group, size = np.zeros(len(codes), np.int64), 1
     for column in codes.T:
-        cells, cell = np.unique(column, return_inverse=True)
-        group = group * len(cells) + cell
-        # Small numbers again, so that products never overflow.
-        group = np.unique(group, return_inverse=True)[1]
-    return group
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        if size * width > 2**62:  # small numbers again, before the product overflows
+            group = np.unique(group, return_inverse=True)[1]
+            size = int(group.max()) + 1
+        group = group * width + (column - low)
+        size *= width
+    return np.unique(group, return_inverse=True)[1]
 
 
 def _first_minimum(costs: NDArray[np.float64]) -> int:
