@@ -166,7 +166,7 @@ def make_people(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
         }
     )
     X.loc[rng.random(n) < 0.1, "age"] = np.nan
-    X.loc[rng.random(n) < 0.1, "town"] = None
+    X.loc[rng.random(n) < 0.1, "town"] = np.nan
     score = (
         X["age"].fillna(20) / 15
         + np.log(X["dose mg"])
