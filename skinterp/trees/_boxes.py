@@ -129,13 +129,12 @@ def edges(
     tables: TreeTables, low: NDArray[np.int32], high: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bounds (lower, upper] as values, infinite where there is none."""
-    lower = np.full(low.shape, -np.inf)
-    upper = np.full(high.shape, np.inf)
-    for j, cuts in enumerate(tables.cuts):
-        padded = np.concatenate([[-np.inf], cuts, [np.inf]])
-        lower[:, j] = padded[low[:, j]]
-        upper[:, j] = padded[np.minimum(high[:, j], len(cuts)) + 1]
-    return lower, upper
+    if not tables.cuts:
+        return np.empty(low.shape), np.empty(high.shape)
+    ends = [part for cuts in tables.cuts for part in ([-np.inf], cuts, [np.inf])]
+    flat = np.concatenate(ends, dtype=np.float64)
+    start = np.cumsum(tables.n_cuts + 2) - (tables.n_cuts + 2)
+    return flat[start + low], flat[start + np.minimum(high, tables.n_cuts) + 1]
 
 
 def canonical_key(
