@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -143,17 +144,15 @@ def canonical_key(
     """Hashable form that equals for equal decision functions on complete rows."""
     primes = maximal_boxes(value_boxes(tables), tables.n_cuts, max_terms)
     lower, upper = edges(tables, primes.low, primes.high)
-    key = []
-    for label in np.unique(primes.label):
-        terms = [
-            tuple(
-                (int(tables.used[j]), float(lower[i, j]), float(upper[i, j]))
-                for j in np.flatnonzero(np.isfinite(lower[i]) | np.isfinite(upper[i]))
-            )
-            for i in np.flatnonzero(primes.label == label)
-        ]
-        key.append((classes[label : label + 1].tolist()[0], tuple(sorted(terms))))
-    return tuple(key)
+    term, j = np.nonzero(np.isfinite(lower) | np.isfinite(upper))
+    columns = (tables.used[j], lower[term, j], upper[term, j])
+    bounds = list(zip(*(c.tolist() for c in columns), strict=True))
+    start = np.searchsorted(term, np.arange(len(lower) + 1)).tolist()
+    terms: dict[int, list[tuple]] = {}
+    for label, (i, k) in zip(primes.label.tolist(), pairwise(start), strict=True):
+        terms.setdefault(label, []).append(tuple(bounds[i:k]))
+    names = classes.tolist()
+    return tuple((names[label], tuple(sorted(terms[label]))) for label in sorted(terms))
 
 
 class ValueBoxes(NamedTuple):
