@@ -372,7 +372,7 @@ def growth() -> dict[str, Any]:
     lost = np.random.default_rng(0).random((10_000, 30)) < 0.3
     partly = np.where(lost, np.nan, X[:10_000])
     rows = []
-    for leaves in (8, 16, 32, 64, 128, 256, 512):
+    for leaves in (8, 8, 16, 32, 64, 128, 256, 512):  # the first one warms up
         base = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
         tree = base.fit(X[:50_000], y[:50_000])
         model = BooleanTreeClassifier(FrozenEstimator(tree)).fit(X[:2000], y[:2000])
@@ -407,7 +407,7 @@ def growth() -> dict[str, Any]:
             "explain and canonical_key_ need the prime implicants, whose number grows "
             "exponentially; the rest is polynomial."
         ),
-        "rows": rows,
+        "rows": rows[1:],
     }
 
 

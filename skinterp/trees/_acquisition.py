@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,7 +81,7 @@ class AcquisitionMixin:
         """
         check_is_fitted(self)
         one = np.ndim(x) == 1
-        rows = self._validate_X(np.reshape(x, (1, -1)) if one else x)
+        rows = self._validate_X(_as_table(x) if one else x)
         tables = self._tables()
         problem = self._problem(tables)
         states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
@@ -117,6 +117,11 @@ class AcquisitionMixin:
             self.training_weight_,
             self.feature_costs_[tables.used],
         )
+
+
+def _as_table(row: Any) -> Any:
+    """Make a table of one row; a pandas row keeps its names."""
+    return row.to_frame().T if hasattr(row, "to_frame") else np.reshape(row, (1, -1))
 
 
 def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:

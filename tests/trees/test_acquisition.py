@@ -141,6 +141,17 @@ def test_one_call_answers_for_many_rows():
     assert np.isnan(partly[chosen, together[chosen]]).all()
 
 
+def test_a_row_of_a_frame_is_taken_as_it_is():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    tree = BooleanTreeClassifier().fit(X, y)
+    row = X.iloc[3].copy()
+    assert tree.next_feature(row) == -1
+    row[:] = NAN
+    assert tree.next_feature(row) == tree.next_feature(X[:1] * NAN)[0] >= 0
+    with pytest.raises(ValueError, match="feature names should match"):
+        tree.next_feature(row[::-1])
+
+
 def test_order_is_checked():
     tree = BooleanTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=r"order must be 'best' or 'tree'; got 'x'"):
