@@ -182,6 +182,8 @@ def check_text_columns(case: Case) -> None:
         assert done or not taken, f"{what} is refused although the tags say it is used"
         if done:
             case.answers(estimator, frame)
+        if taken:  # no other column to hold on to
+            case.answers(case.fit(case.new(), frame[["color"]], y), frame[["color"]])
 
 
 @check(lambda case: case.is_tabular and case.sklearn_tags.input_tags.categorical)
@@ -221,9 +223,8 @@ def used_features(explanation: Any) -> set[int] | None:
     if explanation.kind == "rules":
         return {int(j) for j in explanation.feature}
     if explanation.kind == "attribution" and explanation.scope == "global":
-        values = np.abs(np.asarray(explanation.values, dtype=float))
-        columns = values.reshape(len(values), -1).max(axis=1)
-        return {int(j) for j in np.flatnonzero(columns > 1e-12)}
+        sizes = np.abs(explanation.values).reshape(len(explanation.values), -1)
+        return {int(j) for j in np.flatnonzero(sizes.max(axis=1) > 1e-12)}
     return None
 
 

@@ -4,6 +4,7 @@ import traceback
 
 import pytest
 from broken import BROKEN, BROKEN_PROCESSES
+from broken.showing import HidesColumns
 from broken_heavy import HeavyImport
 
 from skinterp.testing import _sklearn, mocks
@@ -46,6 +47,12 @@ def test_check_finds_a_broken_estimator(name, announced):
 @parametrize_with_methods(RIGHT)
 def test_right_estimator_passes(estimator, check):
     check(estimator)
+
+
+def test_columns_left_out_of_a_picture_must_be_told():
+    checks = dict(checks_of(Case(HidesColumns())))
+    with pytest.raises(AssertionError, match=r"the picture hides \d+ columns"):
+        checks["check_plot_widths"]()
 
 
 def test_heavy_import_is_named(announced):
