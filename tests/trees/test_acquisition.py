@@ -98,6 +98,7 @@ def test_lookahead_lies_between_the_optimum_and_the_tree(twins, data):
     best, plain = tree.expected_cost(), tree.expected_cost(order="tree")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acquisition, "MAX_EXACT", 0)
+        patch.setattr(acquisition, "MAX_STATES", 0)
         greedy = tree.expected_cost()
         assert followed_cost(tree, np.array(X), costs) == pytest.approx(greedy)
     assert best - 1e-9 <= greedy <= plain + 1e-9
@@ -108,7 +109,8 @@ def test_many_features_are_bought_one_step_ahead():
     costs = np.random.default_rng(0).integers(1, 10, X.shape[1])
     base = DecisionTreeClassifier(max_depth=6, random_state=0)
     tree = BooleanTreeClassifier(base, feature_costs=costs).fit(X, y)
-    assert len(tree.used_features_) > acquisition.MAX_EXACT
+    rows, n_used = tree.training_cells_.shape
+    assert not acquisition.is_small(n_used, rows)
     cost = tree.expected_cost()
     assert cost < tree.expected_cost(order="tree") - 0.1
     assert followed_cost(tree, X, costs) == pytest.approx(cost)
