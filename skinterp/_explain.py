@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skinterp.base import ExplainableMixin
 from skinterp.compat import FrozenEstimator, check_is_fitted, validate_data
-from skinterp.explanation import FeatureMap
+from skinterp.explanation import Attribution, FeatureMap
 from skinterp.tabular._feature_map import feature_map_of_steps
 from skinterp.tabular._frames import cells_of, column_names
 
@@ -162,7 +162,7 @@ def _bring_back(
         for name, step in opened.steps
     ]
     meta = dict(explanation.meta) | {"steps": steps}
-    if X is not None and "data" in {f.name for f in fields(mapped)}:
+    if X is not None and isinstance(mapped, Attribution):
         return mapped._with(meta=meta, data=_data(told, X, inner))
     return mapped._with(meta=meta)
 
