@@ -237,6 +237,26 @@ def check_missing_and_infinite(case: Case) -> None:
             _check_cell(case, X, y, bad, words)
 
 
+@check(lambda case: case.is_tabular and case.allows_nan)
+def check_kinds_of_missing(case: Case) -> None:
+    """A missing cell is missing, whether it is NaN, None or NA."""
+    import pandas as pd
+
+    X, y = case.Xy
+    whole = frame_of(np.round(X))
+    missing = np.arange(len(y)) % 7 == 3
+    holed = whole.mask(np.outer(missing, [True, False, True, False, False]))
+    expected = case.answers(case.fit(case.new(), holed, y), holed)
+    for what, other in (
+        ("None in columns of objects", holed.astype(object).where(holed.notna(), None)),
+        ("NA in columns of Int64", holed.astype("Int64")),
+        ("NA in columns of Float64", holed.astype("Float64")),
+    ):
+        assert other.isna().to_numpy().sum() == holed.isna().to_numpy().sum()
+        got = case.answers(case.fit(case.new(), pd.DataFrame(other), y), other)
+        assert_same(got, expected, f"with {what}", atol=1e-9)
+
+
 def _check_cell(case: Case, X: Any, y: Any, bad: float, words: list[str]) -> None:
     holed = X.copy()
     holed[7, 2] = bad
