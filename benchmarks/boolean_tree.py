@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._boolean_tree_data import binarised, datasets, thresholds
+from benchmarks._boolean_tree_sympy import canonical_forms
 from benchmarks._harness import cpu_time, interleaved, machine, write
 from skinterp.trees import BooleanTreeClassifier, deduplicate_trees
 
@@ -219,118 +217,6 @@ def first_use() -> dict[str, Any]:
     return {
         "title": "First use in a fresh process",
         "about": "On four rows, so that nearly all of it is compilation or loading.",
-        "rows": rows,
-    }
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in what runs too long."""
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError
-
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def sympy_terms(tree: DecisionTreeClassifier) -> Callable[[], list[Any]]:
-    """Work for sympy: a minimal DNF of each class, from the leaves of a tree."""
-    import sympy
-    from sympy.logic.boolalg import simplify_logic
-
-    inner = tree.tree_
-    symbols = {int(j): sympy.Symbol(f"x{j}") for j in inner.feature if j >= 0}
-    leaves: dict[int, list[Any]] = {0: [], 1: []}
-
-    def walk(node: int, literals: list[Any]) -> None:
-        if inner.children_left[node] < 0:
-            label = int(inner.value[node, 0].argmax())
-            leaves[label].append(sympy.And(*literals))
-            return
-        x = symbols[int(inner.feature[node])]
-        walk(inner.children_left[node], [*literals, ~x])
-        walk(inner.children_right[node], [*literals, x])
-
-    walk(0, [])
-    functions = [sympy.Or(*terms) for terms in leaves.values()]
-    return lambda: [simplify_logic(f, form="dnf", force=True) for f in functions]
-
-
-def small_trees(n_trees: int) -> list[BooleanTreeClassifier]:
-    """CART trees on bootstrap samples of binary data, with 4 to 10 distinct tests."""
-    found: list[BooleanTreeClassifier] = []
-    data = [(binarised(X, thresholds(X, y)), y) for X, y, _ in datasets().values()]
-    rng = np.random.default_rng(0)
-    while len(found) < n_trees:
-        X, y = data[len(found) % len(data)]
-        rows = rng.integers(0, len(X), len(X))
-        base = DecisionTreeClassifier(
-            max_leaf_nodes=int(rng.integers(5, 15)),
-            random_state=int(rng.integers(1000)),
-        )
-        model = BooleanTreeClassifier(base).fit(X[rows], y[rows])
-        if 4 <= len(model.used_features_) <= 10:
-            found.append(model)
-    return found
-
-
-def canonical_forms(limit: float, n_trees: int = 200) -> dict[str, Any]:
-    """All prime implicants against sympy's one minimal DNF per class."""
-    records = []
-    for model in small_trees(n_trees):
-        work = sympy_terms(model.estimator_)
-        ours = float(
-            np.median([cpu_time(lambda m=model: m.canonical_key_) for _ in "12345"])
-        )
-        start, out = time.process_time(), False
-        try:
-            with time_limit(limit):
-                work()
-        except TimeoutError:
-            out = True
-        records.append(
-            (len(model.used_features_), ours, time.process_time() - start, out)
-        )
-    rows = []
-    for name, low, high in [
-        ("4-6", 4, 6),
-        ("7-8", 7, 8),
-        ("9-10", 9, 10),
-        ("all", 4, 10),
-    ]:
-        chosen = [r for r in records if low <= r[0] <= high]
-        done = np.array([r[1:3] for r in chosen if not r[3]]).reshape(-1, 2)
-        rows.append(
-            {
-                "distinct tests": name,
-                "trees": len(chosen),
-                "sympy timed out": sum(r[3] for r in chosen),
-                "ours, mean CPU s": float(np.mean([r[1] for r in chosen])),
-                "sympy where it ended, mean CPU s": float(done[:, 1].mean())
-                if len(done)
-                else "-",
-                "ratio of sums": float(done[:, 1].sum() / done[:, 0].sum())
-                if len(done)
-                else "-",
-                "median ratio": float(np.median(done[:, 1] / done[:, 0]))
-                if len(done)
-                else "-",
-            }
-        )
-    return {
-        "title": f"Canonical forms of {n_trees} trees against sympy",
-        "about": (
-            "CART trees on bootstrap samples of the four binarised data sets. Ours: "
-            "`canonical_key_`, all prime implicants of both classes. sympy: "
-            "`simplify_logic(form='dnf', force=True)`, one minimal DNF per class, at "
-            f"most {limit:g} s per tree. Ratios are over the trees that sympy ended. "
-            "Required: at least 100."
-        ),
         "rows": rows,
     }
 
