@@ -270,7 +270,7 @@ def test_words_of_a_text_column_keep_a_name_of_their_own() -> None:
     model = make_pipeline(TableEncoder(), LeafRulesClassifier(max_depth=1)).fit(X, y)
     rules = skinterp.explain(model)
     assert all("note contains 'green'" in c for c in rules.conditions())
-    with pytest.raises(ValueError, match="the rules use .note contains"):
+    with pytest.raises(ValueError, match=r"the rules use .note contains"):
         rules.covers(X)
 
 
