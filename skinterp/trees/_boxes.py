@@ -78,8 +78,9 @@ def maximal_boxes(boxes: Boxes, top: NDArray[np.int32], max_boxes: int) -> Boxes
             raise ValueError(
                 f"The tree has more than max_terms={max_boxes} prime implicants, or "
                 f"needs more of them on the way (their number can grow exponentially "
-                f"with the depth). Raise max_terms, or prune the tree; predict, "
-                f"determined, sufficient_reasons and is_equivalent don't need them."
+                f"with the depth). Raise max_terms or prune the tree. "
+                f"explain(X, reasons_only=True), predict, determined, "
+                f"sufficient_reasons and is_equivalent don't need them."
             )
         found.append(Boxes(low, high, np.full(len(low), label, np.int32)))
     return Boxes(*(np.concatenate(part) for part in zip(*found, strict=True)))

@@ -192,6 +192,24 @@ def test_too_many_terms_are_refused_in_explain_alone():
             call()
 
 
+def test_reasons_alone_need_no_budget():
+    X, y = load_breast_cancer(return_X_y=True)
+    partly = lose(X, 0.2)
+    rich = BooleanTreeClassifier(deep()).fit(X, y).explain(partly)
+    poor = BooleanTreeClassifier(deep(), max_terms=1).fit(X, y)
+    rules = poor.explain(partly, reasons_only=True)
+    rules.check_faithful(poor, partly)
+    assert (rules.prediction == rich.prediction).all()
+    known = rules.prediction >= 0
+    assert (np.diff(rules.row_offsets) == known).all()
+    for i in np.flatnonzero(known):
+        r, q = rules.row_offsets[i], rich.row_offsets[i]
+        assert rules.literals(r) == rich.literals(q)
+        assert rules.support[r] == rich.support[q]
+    with pytest.raises(ValueError, match="reasons_only=True speaks about rows"):
+        poor.explain(reasons_only=True)
+
+
 def test_exclusive_or_of_many_columns_needs_many_terms():
     """Parity has a term per row; the budget stops it early."""
     X = np.array(list(itertools.product([0, 1], repeat=9)))
