@@ -71,11 +71,9 @@ def explain(
 ) -> Explanation:
     """Explain a fitted model in the columns of the user's own table.
 
-    The model may be an estimator with ``explain``, or anything that ends in one: a
-    ``Pipeline`` with transformers in front, a ``GridSearchCV``, a frozen model. The
-    rows go through the steps in front, and what the estimator says about its features
-    is said about the columns they come from: thresholds in the column's own units,
-    the columns of a one-hot encoding as categories, parts of one column summed.
+    The rows go through the steps in front of the estimator, and what it says about its
+    features is said about the columns they come from: thresholds in the column's own
+    units, one-hot columns as categories, parts of one column summed.
 
     Parameters
     ----------
@@ -127,20 +125,26 @@ def explain(
     ('age > 40', 'age <= 40')
     """
     opened = _open(model, "model")
-    scope = "global" if X is None else "local"
-    estimator = opened.estimator
-    if isinstance(estimator, ExplainableMixin):
-        # refused before the steps in front do any work
-        estimator._choose_kind(scope, kind)
-        estimator._check_options(options)
-    inner = X
-    if X is not None:
-        for _, step in opened.steps:
-            inner = step.transform(inner)
-    explanation: Explanation = estimator.explain(inner, kind=kind, **options)
+    _refuse_early(opened.estimator, "global" if X is None else "local", kind, options)
+    inner = _run_steps(opened, X)
+    explanation: Explanation = opened.estimator.explain(inner, kind=kind, **options)
     if not opened.steps:
         return explanation
     return _bring_back(explanation, opened, _columns_of(model, opened, X), X, inner)
+
+
+def _refuse_early(estimator: Any, scope: str, kind: str | None, options: Any) -> None:
+    """Refuse an unknown kind or option before the steps in front do any work."""
+    if isinstance(estimator, ExplainableMixin):
+        estimator._choose_kind(scope, kind)
+        estimator._check_options(options)
+
+
+def _run_steps(opened: _Opened, X: Any) -> Any:
+    if X is not None:
+        for _, step in opened.steps:
+            X = step.transform(X)
+    return X
 
 
 def _bring_back(
