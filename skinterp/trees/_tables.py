@@ -146,7 +146,7 @@ def floor_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
-    below = np.nextafter(rounded, np.float32(-np.inf))
+        below = np.nextafter(rounded, np.float32(-np.inf))
     return np.where(rounded > values, below, rounded)
 
 
