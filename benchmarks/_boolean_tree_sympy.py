@@ -35,7 +35,7 @@ def canonical_forms(limit: float, n_trees: int = 200) -> dict[str, Any]:
     return {
         "title": f"Canonical forms of {n_trees} trees against sympy",
         "about": (
-            "CART trees on bootstrap samples of the four binarised data sets, with 4 to "
+            "CART trees on bootstrap samples of the four binarised data sets, 4 to "
             "10 distinct tests in equal parts. Ours: `canonical_key_`, all prime "
             "implicants of both classes, median of 5 calls. sympy: "
             "`simplify_logic(form='dnf', force=True)`, one minimal DNF per class, at "

@@ -182,7 +182,7 @@ def test_opaque_features_keep_their_name_and_are_not_read():
         [[1, 2]], [[INF, INF]], target=[0], feature_names=["a", "b"], target_names=["t"]
     ).map_features(mapping)
     assert rules.conditions() == ("age > 2 and pca0 > 1",)
-    with pytest.raises(ValueError, match="the rules use .pca0"):
+    with pytest.raises(ValueError, match=r"the rules use .pca0"):
         rules.covers(pd.DataFrame({"age": [1.0], "pca0": [2.0]}))
 
 
