@@ -15,7 +15,7 @@ from skinterp.trees._tables import TreeTables, cell_codes
 # The exact solution visits every set of unknown features, for each training row. It is
 # taken up to this many features, and beyond as long as sets times rows stay few.
 MAX_EXACT = 10
-MAX_STATES = 2**21
+MAX_STATES = 2**20
 
 
 class Problem(NamedTuple):
@@ -74,7 +74,7 @@ class AcquisitionMixin:
         -----
         Measuring a feature reveals its value, hence the outcome of all tests on it.
         Probabilities are the frequencies among those training rows that agree with
-        what is known. With at most 10 unknown features that the tree uses (13 if
+        what is known. With at most 10 unknown features that the tree uses (12 if
         the tree tells few training rows apart), the choice is optimal: dynamic
         programming over the sets of measured features, O(2^k x n_distinct) states.
         With more it is the best first step if the

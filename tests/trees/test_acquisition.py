@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.trees import BooleanTreeClassifier
@@ -107,12 +108,13 @@ def test_lookahead_lies_between_the_optimum_and_the_tree(twins, data):
 def test_many_features_are_bought_one_step_ahead():
     X, y = load_breast_cancer(return_X_y=True)
     costs = np.random.default_rng(0).integers(1, 10, X.shape[1])
-    base = DecisionTreeClassifier(max_depth=6, random_state=0)
-    tree = BooleanTreeClassifier(base, feature_costs=costs).fit(X, y)
+    base = DecisionTreeClassifier(max_depth=6, random_state=0).fit(X, y)
+    X, y = X[::6], y[::6]
+    tree = BooleanTreeClassifier(FrozenEstimator(base), feature_costs=costs).fit(X, y)
     rows, n_used = tree.training_cells_.shape
     assert not acquisition.is_small(n_used, rows)
     cost = tree.expected_cost()
-    assert cost < tree.expected_cost(order="tree") - 0.1
+    assert cost < 0.9 * tree.expected_cost(order="tree")
     assert followed_cost(tree, X, costs) == pytest.approx(cost)
 
 

@@ -79,7 +79,7 @@ def test_rules_are_all_maximal_boxes(twins, data):
 
 def down(value):
     rounded = np.float32(value)
-    if rounded > value:
+    if float(rounded) > value:  # else numpy compares in float32
         rounded = np.nextafter(rounded, np.float32(-np.inf))
     return float(rounded)
 
