@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skinterp.compat import check_is_fitted
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees._boolean_tree_kernels import MISSING, UNKNOWN
 from skinterp.trees._tables import TreeTables, cell_codes
@@ -82,10 +81,9 @@ class AcquisitionMixin:
         costs more than the tree's order. Where no training row agrees, the next
         test of the tree is taken.
         """
-        check_is_fitted(self)
+        tables = self._tables()
         one = np.ndim(x) == 1
         rows = self._validate_X(_as_table(x) if one else x)
-        tables = self._tables()
         problem = self._problem(tables)
         states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
         chosen = [best_choice(problem, state).feature for state in states]
@@ -107,10 +105,9 @@ class AcquisitionMixin:
         float
             Mean over the training rows.
         """
-        check_is_fitted(self)
+        problem = self._problem(self._tables())
         if order not in ("best", "tree"):
             raise ValueError(f"order must be 'best' or 'tree'; got {order!r}.")
-        problem = self._problem(self._tables())
         return tree_order_cost(problem) if order == "tree" else best_cost(problem)
 
     def _problem(self, tables: TreeTables) -> Problem:

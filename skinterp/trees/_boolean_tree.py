@@ -24,6 +24,7 @@ from skinterp.compat import (
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees import _boxes as boxes
 from skinterp.trees._acquisition import AcquisitionMixin, training_cells
+from skinterp.trees._equivalence import EquivalenceMixin
 from skinterp.trees._rules import Rows, draw, global_rules, local_rules, reason_rules
 from skinterp.trees._tables import (
     TreeTables,
@@ -31,8 +32,6 @@ from skinterp.trees._tables import (
     check_columns,
     check_costs,
     check_tree,
-    fitted_tree,
-    numbered_classes,
     tree_tables,
     unwrap,
 )
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 class BooleanTreeClassifier(
     ExplainableMixin,
     AcquisitionMixin,
+    EquivalenceMixin,
     ClassifierMixin,
     MetaEstimatorMixin,
     BaseEstimator,
@@ -204,8 +204,9 @@ class BooleanTreeClassifier(
         else:
             given = None if sample_weight is None else weight
             self.estimator_ = clone(base).fit(rows, y, sample_weight=given)
-        tables = self._tables()
-        self.classes_ = unwrap(self.estimator_).classes_
+        tree = unwrap(self.estimator_)
+        tables = tree_tables(tree)
+        self.classes_ = tree.classes_
         self.used_features_ = tables.used
         cells, weights = training_cells(cell_codes(tables, rows), weight)
         self.training_cells_ = cells
@@ -227,7 +228,7 @@ class BooleanTreeClassifier(
         """
         if self.on_undetermined == "abstain":
             return self.predict_partial(X)
-        tables = self._fitted_tables()
+        tables = self._tables()
         labels, determined = self._decide(tables, self._validate_X(X))
         if self.on_undetermined == "majority":
             labels[~determined] = tables.nodes[0, kernels.LABEL]
@@ -247,7 +248,7 @@ class BooleanTreeClassifier(
             Class labels, masked where the known cells don't determine the class.
             Below the mask lies the wrapped tree's own answer.
         """
-        labels, determined = self._decide(self._fitted_tables(), self._validate_X(X))
+        labels, determined = self._decide(self._tables(), self._validate_X(X))
         return np.ma.MaskedArray(self.classes_[labels], mask=~determined)
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -265,7 +266,7 @@ class BooleanTreeClassifier(
             row they are those of the wrapped tree. For a row that isn't determined,
             the most probable class may differ from ``predict``.
         """
-        tables = self._fitted_tables()
+        tables = self._tables()
         weight = np.maximum(tables.weight, np.finfo(np.float64).tiny)
         return kernels.average_rows(
             self._validate_X(X), tables.nodes, tables.threshold, weight, tables.value
@@ -284,7 +285,7 @@ class BooleanTreeClassifier(
         ndarray of shape (n_samples,), bool
             True where the class is certain.
         """
-        return self._decide(self._fitted_tables(), self._validate_X(X))[1]
+        return self._decide(self._tables(), self._validate_X(X))[1]
 
     def relevant_missing(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Tell which missing cells could still change the class.
@@ -300,7 +301,7 @@ class BooleanTreeClassifier(
             True for a missing cell if some values of the other missing cells make
             the class depend on it. All False in a determined row.
         """
-        tables = self._fitted_tables()
+        tables = self._tables()
         codes = cell_codes(tables, self._validate_X(X))
         return self._on_columns(tables, _relevant(tables, codes))
 
@@ -323,46 +324,9 @@ class BooleanTreeClassifier(
         Cells are given up one after the other, the costliest first; at equal cost
         those off the row's path through the tree first, then later columns.
         """
-        tables = self._fitted_tables()
+        tables = self._tables()
         codes = cell_codes(tables, self._validate_X(X))
         return self._on_columns(tables, self._reasons(tables, codes))
-
-    @property
-    def canonical_key_(self) -> tuple[tuple, ...]:
-        """Hashable form of the decision function: all prime implicants per class.
-
-        Equal for trees that give all complete rows the same class, and only for
-        these. Computed at each access, at the cost of ``explain``.
-        """
-        return boxes.canonical_key(self._fitted_tables(), self.classes_, self.max_terms)
-
-    def is_equivalent(self, other: Any) -> bool:
-        """Tell whether another tree gives all complete rows the same class.
-
-        Parameters
-        ----------
-        other : estimator
-            A fitted tree classifier of scikit-learn, or a BooleanTreeClassifier,
-            fitted on the same columns.
-
-        Returns
-        -------
-        bool
-            True if no complete row gets different classes.
-
-        Notes
-        -----
-        Compares the leaves pairwise: O(n_leaves x n_leaves_other x n_used).
-        """
-        check_is_fitted(self)
-        tree = fitted_tree(other, "other")
-        if tree.n_features_in_ != self.n_features_in_:
-            raise ValueError(
-                f"other was fitted on {tree.n_features_in_} columns, this tree on "
-                f"{self.n_features_in_}: they decide on different rows."
-            )
-        own, others = numbered_classes([self.classes_, tree.classes_])
-        return boxes.equivalent(self._tables(), tree_tables(tree), own, others)
 
     def plot(self, ax: Any = None) -> NDArray:
         """Draw the tree and, beside it, the rules it stands for.
@@ -428,11 +392,8 @@ class BooleanTreeClassifier(
         )
 
     def _tables(self) -> TreeTables:
-        return tree_tables(unwrap(self.estimator_))
-
-    def _fitted_tables(self) -> TreeTables:
         check_is_fitted(self)
-        return self._tables()
+        return tree_tables(unwrap(self.estimator_))
 
     @staticmethod
     def _decide(

@@ -1,8 +1,7 @@
-"""Trees as sets of boxes: maximal boxes, canonical keys, equivalence."""
+"""Trees as sets of boxes, and their maximal boxes: the prime implicants."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -137,57 +136,3 @@ def edges(
     flat = np.concatenate(ends, dtype=np.float64)
     start = np.cumsum(tables.n_cuts + 2) - (tables.n_cuts + 2)
     return flat[start + low], flat[start + np.minimum(high, tables.n_cuts) + 1]
-
-
-def canonical_key(
-    tables: TreeTables, classes: NDArray, max_terms: int
-) -> tuple[tuple, ...]:
-    """Hashable form that equals for equal decision functions on complete rows."""
-    primes = maximal_boxes(value_boxes(tables), tables.n_cuts, max_terms)
-    lower, upper = edges(tables, primes.low, primes.high)
-    term, j = np.nonzero(np.isfinite(lower) | np.isfinite(upper))
-    columns = (tables.used[j], lower[term, j], upper[term, j])
-    bounds = list(zip(*(c.tolist() for c in columns), strict=True))
-    start = np.searchsorted(term, np.arange(len(lower) + 1)).tolist()
-    terms: dict[int, list[tuple]] = {}
-    for label, (i, k) in zip(primes.label.tolist(), pairwise(start), strict=True):
-        terms.setdefault(label, []).append(tuple(bounds[i:k]))
-    names = classes.tolist()
-    return tuple((names[label], tuple(sorted(terms[label]))) for label in sorted(terms))
-
-
-class ValueBoxes(NamedTuple):
-    """Boxes (lower, upper] over chosen columns, with labels."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    label: NDArray[np.int32]
-
-
-def boxes_over(tables: TreeTables, columns: NDArray[np.int64]) -> ValueBoxes:
-    """Boxes of a tree over columns, which hold all that it uses."""
-    boxes = value_boxes(tables)
-    lower = np.full((len(boxes.low), len(columns)), -np.inf)
-    upper = np.full((len(boxes.low), len(columns)), np.inf)
-    place = np.searchsorted(columns, tables.used)
-    lower[:, place], upper[:, place] = edges(tables, boxes.low, boxes.high)
-    return ValueBoxes(lower, upper, boxes.label)
-
-
-def equivalent(
-    first: TreeTables,
-    second: TreeTables,
-    first_classes: NDArray[np.int32],
-    second_classes: NDArray[np.int32],
-) -> bool:
-    """Whether two trees give all complete rows the same class.
-
-    `*_classes` number the classes of both trees alike. Two boxes of different class
-    must be disjoint: quadratic in leaves, linear in used features.
-    """
-    columns = np.union1d(first.used, second.used)
-    a, b = boxes_over(first, columns), boxes_over(second, columns)
-    return not kernels.disagree(
-        a.lower, a.upper, first_classes[a.label],
-        b.lower, b.upper, second_classes[b.label],
-    )  # fmt: skip

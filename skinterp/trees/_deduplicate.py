@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from skinterp.trees import _box_kernels as box_kernels
 from skinterp.trees._boolean_tree_kernels import decide_codes
-from skinterp.trees._boxes import equivalent, value_boxes
+from skinterp.trees._boxes import value_boxes
+from skinterp.trees._equivalence import equivalent
 from skinterp.trees._tables import (
     TreeTables,
     fitted_tree,

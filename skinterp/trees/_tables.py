@@ -147,7 +147,8 @@ def floor_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
         below = np.nextafter(rounded, np.float32(-np.inf))
-    return np.where(rounded > values, below, rounded)
+    floors = np.where(rounded > values, below, rounded)
+    return floors + np.float32(0)  # no -0.0, whose bytes differ from those of 0.0
 
 
 def tree_tables(estimator: DecisionTreeClassifier) -> TreeTables:
