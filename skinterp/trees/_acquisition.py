@@ -138,6 +138,7 @@ def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
         return Choice(0.0, -1)
     known = state != UNKNOWN
     agree = (problem.codes[:, known] == state[known]).all(axis=1)
+    # Without training rows there are no frequencies to go by.
     if not problem.weight[agree].sum() > 0:
         return Choice(np.nan, _tree_choice(problem, state))
     here = problem._replace(codes=problem.codes[agree], weight=problem.weight[agree])
@@ -250,7 +251,7 @@ def _values(
     """V(bought, .) of each row, and the costs of the choices of the last group."""
     rows = np.flatnonzero(~decided)
     value = np.zeros(len(decided))
-    if len(rows) == 0:
+    if len(rows) == 0:  # every row is decided
         return value, np.full(len(free), np.inf)
     group = _alike(problem.codes[np.ix_(rows, free[_bits(bought, len(free))])])
     weight = problem.weight[rows]

@@ -176,7 +176,7 @@ class BooleanTreeClassifier(
         X : array-like of shape (n_samples, n_features)
             Training rows. Missing values are allowed where the tree allows them.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels. A frozen tree has no use for them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

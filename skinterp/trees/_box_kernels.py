@@ -49,7 +49,7 @@ def keep_maximal(
 
     Boxes before `first` can't lie in the piece. Returns the new size of the list.
     """
-    for i in range(size - 1, -1, -1):
+    for i in range(size - 1, -1, -1):  # late boxes are the likely ones
         if inside(piece_low, piece_high, low[i], high[i]):
             return size
     kept = first
@@ -159,6 +159,8 @@ def widened(
         for j in range(n_used):
             if not keep[row, j]:
                 continue
+            # A side that was stopped stays stopped while the box grows elsewhere, so
+            # that one turn per feature gives a maximal box.
             cell, new_low, new_high = codes[row, j], 0, n_cuts[j]
             low[row, j], high[row, j] = new_low, new_high
             for b in range(box_low.shape[0]):

@@ -94,6 +94,7 @@ def deduplicate_trees(
         key, settled = signature(tables, own)
         bucket = buckets.setdefault(key, [])
         for other, others, group in bucket:
+            # In a bucket of a sampled grid, equal signatures are only a hint.
             if settled or equivalent(tables, other, own, others):
                 labels[position] = group
                 break

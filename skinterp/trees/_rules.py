@@ -66,6 +66,7 @@ def local_rules(
         within = (terms.low[:, j] <= cell) & (cell <= terms.high[:, j])
         held &= within | ~terms.bound[:, j]
     order = _order(terms, support)
+    # Rules of a row come in the order of the global ones, but for the first.
     row, place = np.nonzero(held[:, order])
     rule = order[place]
     first = _positions(terms, reason_terms(tables, rows))
