@@ -4,12 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -153,6 +156,15 @@ def test_weights_count_in_tree_and_support():
     )
     assert weighted.explain() == repeated.explain()
     assert weighted.expected_cost() == pytest.approx(repeated.expected_cost())
+
+
+def test_weights_are_routed_on_request():
+    X, y = load_iris(return_X_y=True)
+    weight = np.arange(len(X)) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = BooleanTreeClassifier().set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(PCA(2), tree).fit(X, y, sample_weight=weight)
+    assert pipeline[-1].training_weight_.sum() == weight.sum()
 
 
 def test_support_lies_between_zero_and_all():
