@@ -121,6 +121,15 @@ def test_method_is_in_the_api(row: MethodSpec) -> None:
         assert f"{module.rpartition('.')[0]}.{name}" in pages
 
 
+@METHOD
+def test_notebooks_link_to_the_page_of_the_api(row: MethodSpec) -> None:
+    """The "?" beside an estimator leads to where autosummary puts its page."""
+    tables = script("method_tables")
+    for task, path in zip(row.tasks, tables.class_paths(row), strict=True):
+        shown = skinterp.get_method(row.name, task=task)()._repr_html_()
+        assert f'href="{tables.DOCUMENTATION}/generated/api/{path}.html"' in shown
+
+
 def test_news_fragments_are_of_a_known_type() -> None:
     """The builder of the changelog leaves others out without a word."""
     known = {"method", "feature", "fix", "removal", "doc"}
