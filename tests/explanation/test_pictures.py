@@ -63,6 +63,13 @@ def test_what_is_left_out_is_stated():
     plt.close("all")
 
 
+def test_rows_without_an_answer_are_counted():
+    rules = many_rules(2, 1)
+    local = rules._with(scope="local", row_offsets=[0, 1, 1, 2], prediction=[0, -1, 1])
+    assert local.plot().get_xlabel() == "1 row not determined"
+    plt.close("all")
+
+
 def test_tracks_show_the_ranges_that_rules_allow():
     rules = RuleSet.from_boxes(
         [[-INF], [1.0]],
