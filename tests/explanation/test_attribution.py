@@ -163,3 +163,50 @@ def test_no_rows():
     assert len(empty) == 0
     assert empty.to_text() == ""
     assert empty.to_frame().empty
+
+
+@pytest.mark.parametrize("scope", ["global", "local"])
+@pytest.mark.parametrize("outputs", [(), (2,)])
+def test_no_features_at_all(scope, outputs):
+    local = scope == "local"
+    empty = Attribution(
+        scope=scope,
+        feature_names=(),
+        target_names=["a", "b"],
+        values=np.zeros(((3, 0) if local else (0,)) + outputs),
+        base_values=np.ones((3, *outputs)) if local else None,
+        output="predict_proba" if local else "",
+    )
+    assert (empty.complexity, len(empty)) == (0, 3 if local else 0)
+    assert empty.top(1) == empty
+    assert len(empty.to_frame()) == 0
+    assert "0 features" in repr(empty)
+    assert empty.to_html()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"base_values": [0.0]}, {"data": [[1.0]]}, {"data": [1.0]}]
+)
+def test_global_ones_have_no_rows(changes):
+    (name,) = changes
+    with pytest.raises(ValueError, match=f"global attribution has no {name}"):
+        Attribution(
+            scope="global",
+            feature_names=("a",),
+            target_names=["y"],
+            values=[1.0],
+            **changes,
+        )
+
+
+@pytest.mark.parametrize("labels", [[], ["a", "b", "c"]])
+def test_one_output_has_one_name_or_two_classes(labels):
+    with pytest.raises(ValueError, match=f"for {len(labels)} target_names"):
+        Attribution(
+            scope="local",
+            feature_names=("a",),
+            target_names=labels,
+            values=[[1.0]],
+            base_values=[0.0],
+            output="predict",
+        )

@@ -103,3 +103,24 @@ def test_page_says_how_it_was_made():
     page = rules.to_html()
     assert "Tree: rules" in page
     assert "seed" in page
+
+
+@pytest.mark.parametrize("label", ["_private", "", "a\nb", "\ud800", "\x1b[31m", "$"])
+def test_labels_of_any_kind_stand_in_the_legend(label):
+    parts = Attribution(
+        scope="local",
+        feature_names=(label, "other"),
+        target_names=[label, "b"],
+        values=np.ones((2, 2, 2)),
+        base_values=np.zeros((2, 2)),
+        output="predict_proba",
+    )
+    figure, ax = plt.subplots()
+    parts.plot(ax)
+    figure.canvas.draw()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    plt.close(figure)
+    assert len(texts) == 2
+    assert all(text.isprintable() for text in texts)
+    if label.isprintable():
+        assert texts[0].replace("\\", "") == label
