@@ -98,7 +98,9 @@ def test_plugin_info(run: Any) -> None:
     assert code == 0
     assert fields["state"] == "ok"
     assert fields["code"] == str(Path(skinterp.__file__).parent)
+    _, before, _ = run("plugins", "--json", "info", "skinterp")
     code, out, _ = run("plugins", "info", "skinterp", "--json")
+    assert before == out
     assert json.loads(out)["plugins"][0]["kinds"] == ["attribution", "rules"]
 
 
