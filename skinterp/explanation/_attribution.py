@@ -354,7 +354,7 @@ class Attribution(Explanation):
         -------
         Attribution
             Without cells, which are those of the model's features. Importances of one
-            column are summed too.
+            column are summed too, by their size, so that none cancel.
         """
         feature_map.check_size(len(self.feature_names))
         axis = 0 if self.scope == "global" else 1
@@ -363,7 +363,13 @@ class Attribution(Explanation):
         values = np.zeros(shape)
         into = values if axis == 0 else values.swapaxes(0, 1)
         parts = self.values if axis == 0 else self.values.swapaxes(0, 1)
-        np.add.at(into, list(feature_map.targets), parts)
+        targets = np.array(feature_map.targets, dtype=int)
+        if self.scope == "global":
+            shared = np.bincount(targets, minlength=len(values))[targets] > 1
+            parts = np.where(
+                shared.reshape(-1, *[1] * (parts.ndim - 1)), abs(parts), parts
+            )
+        np.add.at(into, targets, parts)
         return type(self)(
             scope=self.scope,
             feature_names=feature_map.names,

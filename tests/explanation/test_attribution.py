@@ -210,3 +210,22 @@ def test_one_output_has_one_name_or_two_classes(labels):
             base_values=[0.0],
             output="predict",
         )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_importances_of_one_column_do_not_cancel(several):
+    values = np.array([-2.0, 3.0, -3.0])
+    importance = Attribution(
+        scope="global",
+        feature_names=("size", "town_A", "town_B"),
+        target_names=["a", "b"],
+        values=np.column_stack([values, -values]) if several else values,
+    )
+    town = [
+        FeatureSource(form="category", column=1, categories=(label,)) for label in "AB"
+    ]
+    sources = (FeatureSource(form="value", column=0), *town)
+    mapped = importance.map_features(FeatureMap(("size", "town"), sources))
+    assert mapped.importances().tolist() == [2.0, 6.0]
+    # a column of one feature keeps its sign
+    assert mapped.values[0].ravel()[0] == -2.0
