@@ -299,7 +299,8 @@ class BooleanTreeClassifier(
         -------
         ndarray of shape (n_samples, n_features), bool
             True for a missing cell if some values of the other missing cells make
-            the class depend on it. All False in a determined row.
+            the class depend on it. All False in a determined row. Where absence leads
+            to a leaf that no value leads to, it counts as one more value.
         """
         tables = self._tables()
         codes = cell_codes(tables, self._validate_X(X))
@@ -418,6 +419,5 @@ class BooleanTreeClassifier(
 
 
 def _relevant(tables: TreeTables, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-    return kernels.relevant_cells(
-        codes, tables.nodes, tables.low, tables.high, tables.empty
-    )
+    empty = tables.empty & boxes.meaningful_gaps(tables)
+    return kernels.relevant_cells(codes, tables.nodes, tables.low, tables.high, empty)

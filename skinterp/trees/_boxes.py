@@ -36,6 +36,17 @@ def value_boxes(tables: TreeTables) -> Boxes:
     return Boxes(tables.low[nodes], tables.high[nodes], tables.nodes[nodes, COMMON])
 
 
+def meaningful_gaps(tables: TreeTables) -> NDArray[np.bool_]:
+    """Features of which a missing value has a leaf of its own.
+
+    Only there can it mean something that no value means. Elsewhere the tree's own way
+    for missing values is an accident: scikit-learn gives one to every test, whether
+    missing values were seen or not.
+    """
+    nodes = pure_nodes(tables.nodes)
+    return (tables.low[nodes] > tables.high[nodes]).any(axis=0)
+
+
 def full_boxes(tables: TreeTables) -> tuple[Boxes, NDArray[np.int32]]:
     """Boxes of all pure nodes, and the last cell of each axis.
 
@@ -47,7 +58,7 @@ def full_boxes(tables: TreeTables) -> tuple[Boxes, NDArray[np.int32]]:
     low, high = tables.low[nodes], tables.high[nodes]
     label = tables.nodes[nodes, COMMON]
     top = tables.n_cuts.copy()
-    for j in np.flatnonzero((low > high).any(axis=0)):
+    for j in np.flatnonzero(meaningful_gaps(tables)):
         top[j] += 1
         skipped = tables.empty[nodes, j]
         valued = low[:, j] <= high[:, j]

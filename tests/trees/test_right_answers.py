@@ -200,3 +200,15 @@ def test_breast_cancer_with_lost_cells():
         wrong.append((tree.estimator_.predict(partly) != complete).mean())
     assert shares == pytest.approx([0.796, 0.446, 0.183], abs=0.02)
     assert wrong == pytest.approx([0.019, 0.062, 0.130], abs=0.02)
+
+
+def test_ways_of_missing_values_that_were_never_seen_mean_nothing(twins):
+    """The tree is x1, whatever x0; only its ways for a missing x1 differ."""
+    spec = (0, 0.5, (1, 0.5, 0, 1, True), (1, 0.5, 0, 1, False))
+    tree = twins.boolean_tree(spec, 2)
+    partly = [[NAN, NAN], [0.0, NAN], [NAN, 1.0]]
+    assert tree.relevant_missing(partly).tolist() == [
+        [False, True],
+        [False, True],
+        [False, False],
+    ]
