@@ -144,7 +144,7 @@ class MethodSpec:
         _each(self, "input", [self.input], _KEBAB, "kebab-case")
         if not isinstance(self.summary, str) or not self.summary.strip():
             raise _wrong(self, "summary", self.summary, "one line of text")
-        if not self.summary.isprintable():
+        if "\n" in self.summary:
             raise _wrong(self, "summary", self.summary, "one line of text")
         if self.reference:
             allowed = "'arXiv:...', 'doi:10....' or an address"

@@ -36,8 +36,6 @@ def make(**fields: Any) -> MethodSpec:
         ("targets", {"classifier": dict}, "package.module:Class"),
         ("summary", " ", "one line"),
         ("summary", "one\ntwo", "one line"),
-        ("summary", "half a pair \ud800", "one line"),
-        ("summary", "\x1b[31mred", "one line"),
         ("input", "time series", "kebab-case"),
         ("explains", {}, "'global' or 'local'"),
         ("explains", {"regional": ("rules",)}, "'global' or 'local'"),
