@@ -72,14 +72,14 @@ class AcquisitionMixin:
         Notes
         -----
         Measuring a feature reveals its value, hence the outcome of all tests on it.
-        Probabilities are the frequencies among those training rows that agree with
-        what is known. With at most 10 unknown features that the tree uses (12 if
-        the tree tells few training rows apart), the choice is optimal: dynamic
-        programming over the sets of measured features, O(2^k x n_distinct) states.
-        With more it is the best first step if the
-        order of the tree is followed after it, which on the training rows never
-        costs more than the tree's order. Where no training row agrees, the next
-        test of the tree is taken.
+        Only features that the tree uses are considered. Probabilities are the
+        frequencies among those training rows that agree with what is known. With at
+        most 10 unknown features (12 if the tree tells few training rows apart), the
+        choice is optimal: dynamic programming over the sets of measured features,
+        O(2^k x n_distinct) states. With more it is the best first step if the order
+        of the tree is followed after it, which on the training rows never costs
+        more than the tree's order. Where no training row agrees, the next test of
+        the tree is taken.
         """
         tables = self._tables()
         one = np.ndim(x) == 1
@@ -173,7 +173,7 @@ def best_cost(problem: Problem) -> float:
 
 
 def is_small(n_unknown: int, n_rows: int) -> bool:
-    """Whether the exact solution takes about a second at most."""
+    """Whether the exact solution is taken; a second for some thousand rows."""
     # A set costs some time of its own, as much as a few hundred rows.
     return n_unknown <= MAX_EXACT or max(n_rows, 256) << n_unknown <= MAX_STATES
 
@@ -286,7 +286,7 @@ def _alike(codes: NDArray[np.int32]) -> NDArray[np.intp]:
 def _first_minimum(costs: NDArray[np.float64]) -> int:
     """Position of the least cost; the first one among those equal up to rounding."""
     least = costs.min()
-    return int(np.argmax(costs <= least + 1e-9 * max(1.0, abs(least))))
+    return int(np.argmax(costs <= least * (1 + 1e-9)))
 
 
 def training_cells(

@@ -199,7 +199,8 @@ class BooleanTreeClassifier(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
         if is_frozen(base):
-            check_columns(check_tree(base, "estimator", fitted=True), self)
+            tree = check_tree(base, "estimator", fitted=True)
+            check_columns(tree, self, "The frozen estimator", "X")
             self.estimator_ = base
         else:
             given = None if sample_weight is None else weight

@@ -7,15 +7,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
 
+from skinterp.compat import check_is_fitted
 from skinterp.trees import _box_kernels as kernels
 from skinterp.trees._boxes import edges, maximal_boxes, value_boxes
 from skinterp.trees._tables import (
     TreeTables,
-    fitted_tree,
+    check_columns,
+    check_tree,
     numbered_classes,
     tree_tables,
+    unwrap,
 )
+
+
+def fitted_tree(estimator: Any, name: str) -> DecisionTreeClassifier:
+    """Find the fitted scikit-learn tree in what a user passed."""
+    model = unwrap(estimator)
+    if isinstance(model, EquivalenceMixin):
+        check_is_fitted(model)
+        model = model.estimator_
+    return check_tree(model, name, fitted=True)
 
 
 class EquivalenceMixin:
@@ -23,7 +36,7 @@ class EquivalenceMixin:
 
     if TYPE_CHECKING:
         classes_: NDArray
-        n_features_in_: int
+        estimator_: Any
         max_terms: int
 
         def _tables(self) -> TreeTables: ...
@@ -56,11 +69,7 @@ class EquivalenceMixin:
         Compares the leaves pairwise: O(n_leaves x n_leaves_other x n_used).
         """
         tables, tree = self._tables(), fitted_tree(other, "other")
-        if tree.n_features_in_ != self.n_features_in_:
-            raise ValueError(
-                f"other was fitted on {tree.n_features_in_} columns, this tree on "
-                f"{self.n_features_in_}: they decide on different rows."
-            )
+        check_columns(other, self, "other", "this tree")
         own, others = numbered_classes([self.classes_, tree.classes_])
         return equivalent(tables, tree_tables(tree), own, others)
 

@@ -162,6 +162,15 @@ def test_order_is_checked():
         tree.expected_cost(order="x")
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_the_unit_of_costs_makes_no_difference(twins, unit):
+    spec = (0, 0.5, 0, (1, 0.5, 0, 1))
+    X = list(itertools.product([0.0, 1.0], repeat=2))
+    tree = twins.boolean_tree(spec, 2, X=X, feature_costs=np.array([5, 1]) * unit)
+    assert tree.next_feature([NAN, NAN]) == 1
+    assert tree.expected_cost() == pytest.approx(3.5 * unit, rel=1e-9)
+
+
 def test_costs_of_known_cells_do_not_count(twins):
     spec = (0, 0.5, (1, 0.5, 0, 1), (1, 0.5, 1, 0))
     X = list(itertools.product([0.0, 1.0], repeat=2))

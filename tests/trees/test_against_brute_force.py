@@ -26,7 +26,7 @@ def cases(draw, twins, labels=(0, 1)):
 
 
 def without_idle_tests(spec, lower, upper):
-    """Drop tests that send all values one way; only a missing one could go the other."""
+    """Drop tests that send all values one way."""
     if not isinstance(spec, tuple):
         return spec
     j, threshold, below, above, *skips = spec

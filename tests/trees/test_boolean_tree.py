@@ -3,15 +3,18 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import (
     DecisionTreeClassifier,
@@ -266,7 +269,7 @@ Y4 = np.array([0, 0, 0, 1])
         (
             {"estimator": FrozenEstimator(deep().fit(X4[:, :1], Y4))},
             ValueError,
-            "fitted on 1 features, X has 2",
+            "fitted on 1 columns, X has 2",
         ),
         (
             {"estimator": FrozenEstimator(deep().fit(X4, np.c_[Y4, Y4]))},
@@ -303,8 +306,6 @@ def test_bad_data_are_refused(X, y, words):
 
 
 def test_ensembles_are_refused():
-    from sklearn.ensemble import RandomForestClassifier
-
     forest = RandomForestClassifier(n_estimators=2)
     with pytest.raises(TypeError, match="got RandomForestClassifier"):
         BooleanTreeClassifier(forest).fit(X4, Y4)
@@ -319,13 +320,39 @@ def test_frozen_tree_of_other_columns_is_refused():
 
 def test_other_trees_must_have_the_same_columns():
     tree = BooleanTreeClassifier().fit(X4, Y4)
-    with pytest.raises(ValueError, match="fitted on 1 columns, this tree on 2"):
+    with pytest.raises(ValueError, match="fitted on 1 columns, this tree has 2"):
         tree.is_equivalent(deep().fit(X4[:, :1], Y4))
     with pytest.raises(TypeError, match="other must be a DecisionTreeClassifier"):
         tree.is_equivalent(DecisionTreeRegressor().fit(X4, Y4))
     for unfitted in (deep(), BooleanTreeClassifier(), FrozenEstimator(deep())):
         with pytest.raises(NotFittedError):
             tree.is_equivalent(unfitted)
+
+
+def test_the_names_of_the_columns_must_be_the_same():
+    first = pd.DataFrame(X4, columns=["a", "b"])
+    tree = BooleanTreeClassifier().fit(first, Y4)
+    turned = BooleanTreeClassifier().fit(first[["b", "a"]], Y4)
+    assert tree.is_equivalent(deep().fit(first, Y4))
+    assert tree.is_equivalent(BooleanTreeClassifier().fit(X4, Y4))
+    for other in (turned, FrozenEstimator(turned), deep().fit(first[["b", "a"]], Y4)):
+        with pytest.raises(ValueError, match=r"fitted on the columns \['b', 'a'\]"):
+            tree.is_equivalent(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        RandomForestClassifier(2),
+        SelectFromModel(deep()),
+        FixedThresholdClassifier(deep(), threshold=0.9),
+    ],
+)
+def test_what_only_holds_a_tree_is_not_taken_for_it(other):
+    """Their attribute estimator_ decides on other columns, or otherwise."""
+    tree = BooleanTreeClassifier().fit(X4, Y4)
+    with pytest.raises(TypeError, match=f"other must .* got {type(other).__name__}"):
+        tree.is_equivalent(other.fit(X4, Y4))
 
 
 def test_labels_count_not_their_order():

@@ -92,5 +92,11 @@ def test_what_is_not_a_tree_is_named():
     tree = DecisionTreeClassifier().fit(X, y)
     with pytest.raises(TypeError, match=r"trees\[1\] must be .*DecisionTreeRegressor"):
         deduplicate_trees([tree, DecisionTreeRegressor().fit(X, y)])
-    with pytest.raises(ValueError, match=r"trees\[0\] has 4 and trees\[1\] 2"):
+    with pytest.raises(
+        ValueError, match=r"trees\[1\] was fitted on 2 .* trees\[0\] has 4"
+    ):
         deduplicate_trees([tree, DecisionTreeClassifier().fit(X[:, :2], y)])
+    frame = load_iris(as_frame=True).data
+    turned = DecisionTreeClassifier().fit(frame[frame.columns[::-1]], y)
+    with pytest.raises(ValueError, match=r"trees\[1\] was fitted on the columns"):
+        deduplicate_trees([DecisionTreeClassifier().fit(frame, y), turned])
