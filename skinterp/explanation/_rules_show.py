@@ -125,6 +125,8 @@ def _draw_literal(
         start, stop = left, right
     ax.plot([start, stop], [y, y], color=color, lw=9, solid_capstyle="butt", zorder=2)
     words = say_short(literal, rules.feature_dtypes[literal.feature])
+    if words.startswith("(") and words.endswith(" or missing)"):
+        words = words[1:-1]  # stands alone here, and room is short
     ax.text(x + 0.5, y + 0.42, shorten(words, 24), ha="center", va="center", fontsize=7)
 
 

@@ -331,7 +331,7 @@ class BooleanTreeClassifier(
         return self._on_columns(tables, self._reasons(tables, codes))
 
     def plot(self, ax: Any = None) -> NDArray:
-        """Draw the tree and, beside it, the rules it stands for.
+        """Draw the tree and, below it, the rules it stands for.
 
         Parameters
         ----------
