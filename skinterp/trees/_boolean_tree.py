@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.base import ExplainableMixin, feature_names_of
@@ -75,8 +76,8 @@ class BooleanTreeClassifier(
         Cost of measuring each feature, not negative, for ``next_feature``,
         ``expected_cost`` and ``sufficient_reasons``. None means 1 for each.
     max_terms : int, default=10000
-        Largest number of prime implicants per class, in ``explain`` and
-        ``canonical_key_``. Nothing else computes them, and
+        Largest number of prime implicants per class, also of those held on the way,
+        in ``explain`` and ``canonical_key_``. Nothing else computes them, and
         ``explain(X, reasons_only=True)`` doesn't either: it gives one rule per row.
 
     Attributes
@@ -251,6 +252,37 @@ class BooleanTreeClassifier(
         """
         labels, determined = self._decide(self._tables(), self._validate_X(X))
         return np.ma.MaskedArray(self.classes_[labels], mask=~determined)
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Accuracy on given rows; one on which ``predict`` abstains counts as wrong.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+        y : array-like of shape (n_samples,)
+            Right class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of the weight on which the answer is right.
+        """
+        answer = self.predict(X)
+        if sample_weight is None:
+            sample_weight = np.ones(len(answer))
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        right = accuracy_score(
+            y,
+            np.ma.getdata(answer),
+            normalize=False,
+            sample_weight=np.where(np.ma.getmaskarray(answer), 0, weight),
+        )
+        return float(right / weight.sum())
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Average the class frequencies of the leaves that each row can reach.

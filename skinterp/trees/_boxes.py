@@ -44,7 +44,7 @@ def meaningful_gaps(tables: TreeTables) -> NDArray[np.bool_]:
     missing values were seen or not.
     """
     nodes = pure_nodes(tables.nodes)
-    return (tables.low[nodes] > tables.high[nodes]).any(axis=0)
+    return np.asarray((tables.low[nodes] > tables.high[nodes]).any(axis=0))
 
 
 def full_boxes(tables: TreeTables) -> tuple[Boxes, NDArray[np.int32]]:

@@ -171,6 +171,13 @@ def test_the_unit_of_costs_makes_no_difference(twins, unit):
     assert tree.expected_cost() == pytest.approx(3.5 * unit, rel=1e-9)
 
 
+def test_costs_equal_up_to_rounding_are_a_tie(twins):
+    X = list(itertools.product([0.0, 1.0], repeat=2))
+    spec = (0, 0.5, 0, (1, 0.5, 0, 1))
+    tree = twins.boolean_tree(spec, 2, X=X, feature_costs=[0.1 + 0.2, 0.3])
+    assert tree.next_feature([NAN, NAN]) == 0
+
+
 def test_costs_of_known_cells_do_not_count(twins):
     spec = (0, 0.5, (1, 0.5, 0, 1), (1, 0.5, 1, 0))
     X = list(itertools.product([0.0, 1.0], repeat=2))

@@ -14,7 +14,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import (
     DecisionTreeClassifier,
@@ -137,6 +141,21 @@ def test_undetermined_rows_can_be_masked():
     assert (answer.mask == ~tree.determined(partly)).all()
     assert (answer.data == tree.estimator_.predict(partly)).all()
     assert tree.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("rule", ["abstain", "estimator", "majority"])
+def test_scores_of_rows_with_missing_cells(rule):
+    X, y = load_wine(return_X_y=True)
+    y = np.array(["a", "b", "c"])[y]
+    partly, weight = lose(X, 0.3), np.arange(len(X)) % 4
+    tree = BooleanTreeClassifier(deep(max_depth=2), on_undetermined=rule).fit(X, y)
+    right = np.ma.filled(tree.predict(partly) == y, False)
+    assert tree.score(partly, y) == pytest.approx(right.mean())
+    weighted = tree.score(partly, y, sample_weight=weight)
+    assert weighted == pytest.approx(np.average(right, weights=weight))
+    assert np.isfinite(cross_val_score(tree, partly, y, cv=3)).all()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        tree.score(partly, y[1:])
 
 
 def test_a_frozen_tree_is_kept():
