@@ -116,6 +116,13 @@ def test_help_names_the_commands(run: Any) -> None:
             assert command in out
 
 
+@pytest.mark.parametrize("command", ["methods", "plugins", "demo"])
+def test_help_is_for_the_terminal(run: Any, command: str) -> None:
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert "----------" not in out  # a section of a docstring
+
+
 @pytest.fixture
 def demo(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Put another demo in place, which notes what it is called with."""

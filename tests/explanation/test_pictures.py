@@ -83,6 +83,8 @@ def test_tracks_show_the_ranges_that_rules_allow():
     assert spans[0] == pytest.approx((0.06, 0.5))
     assert spans[1] == pytest.approx((0.5, 0.94))
     assert [t.get_text() for t in ax.texts] == ["<= 1", "> 1"]
+    ax = rules._with(missing=[True, True]).plot()
+    assert [t.get_text() for t in ax.texts] == ["<= 1 or missing", "> 1 or missing"]
     plt.close("all")
 
 
