@@ -104,7 +104,7 @@ def test_method_is_announced(row: MethodSpec) -> None:
     """By a fragment, until a release moves that into the changelog."""
     pages = [ROOT / "CHANGELOG.md", *(ROOT / "news").glob("*.method.md")]
     said = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    assert f"`{row.name}`" in said
+    assert f"`{row.name}`" in said, f"no news/*.method.md names `{row.name}`"
 
 
 @METHOD
