@@ -101,10 +101,11 @@ def test_page_is_self_contained_and_escaped(explanation, standalone):
 
 
 def test_page_says_how_it_was_made():
-    rules = many_rules(2, 1)._with(meta={"method": "a.b.Tree", "seed": 7})
-    page = rules.to_html()
+    meta = {"method": "a.b.Tree", "seed": 7, "steps": ("scale: Scaler", "pick: Best")}
+    page = many_rules(2, 1)._with(meta=meta).to_html()
     assert "Tree: rules" in page
     assert "seed" in page
+    assert "scale: Scaler, pick: Best" in page
 
 
 @pytest.mark.parametrize("label", ["_private", "", "a\nb", "\ud800", "\x1b[31m", "$"])
