@@ -138,8 +138,7 @@ def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
         return Choice(0.0, -1)
     known = state != UNKNOWN
     agree = (problem.codes[:, known] == state[known]).all(axis=1)
-    # Without training rows there are no frequencies to go by.
-    if not problem.weight[agree].sum() > 0:
+    if not agree.any():  # there are no frequencies to go by
         return Choice(np.nan, _tree_choice(problem, state))
     here = problem._replace(codes=problem.codes[agree], weight=problem.weight[agree])
     if is_small(int((~known).sum()), len(here.codes)):

@@ -1,4 +1,10 @@
-"""Decision trees read as Boolean functions."""
+"""Decision trees read as Boolean functions: the estimator.
+
+`_tables` reads a fitted tree as arrays, `_boolean_tree_kernels` walks them. `_boxes`
+sees the tree as a set of boxes and finds the maximal ones, with `_box_kernels`. On
+these rest `_rules` (explanations), `_equivalence` and `_deduplicate` (comparison) and
+`_acquisition` (what to measure next).
+"""
 
 from __future__ import annotations
 

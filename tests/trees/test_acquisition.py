@@ -118,6 +118,14 @@ def test_many_features_are_bought_one_step_ahead():
     assert followed_cost(tree, X, costs) == pytest.approx(cost)
 
 
+@pytest.mark.parametrize(
+    ("n_unknown", "n_rows", "small"),
+    [(10, 10**6, True), (12, 256, True), (12, 257, False), (13, 1, False)],
+)
+def test_what_is_solved_exactly(n_unknown, n_rows, small):
+    assert acquisition.is_small(n_unknown, n_rows) == small
+
+
 def test_a_state_that_no_training_row_shares_follows_the_tree(twins):
     spec = (0, 0.5, (1, 0.5, 0, 1), (2, 0.5, 0, 1))
     X = [[0.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
@@ -154,6 +162,16 @@ def test_a_row_of_a_frame_is_taken_as_it_is():
     assert tree.next_feature(row) == tree.next_feature(X[:1] * NAN)[0] >= 0
     with pytest.raises(ValueError, match="feature names should match"):
         tree.next_feature(row[::-1])
+
+
+def test_rows_are_told_apart_by_any_number_of_columns():
+    """More cells in all than an int64 counts."""
+    codes = np.zeros((4, 80), np.int32)
+    codes[1, 0] = 1
+    codes[2] = codes[3] = 1
+    cells, weight = acquisition.training_cells(codes, np.ones(4))
+    assert sorted(weight) == [1, 1, 2]
+    assert len(np.unique(cells, axis=0)) == 3
 
 
 def test_order_is_checked():

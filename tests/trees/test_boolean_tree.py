@@ -40,10 +40,13 @@ def lose(X, share, seed=0):
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
-@pytest.mark.parametrize("base", [deep(), ExtraTreeClassifier(random_state=0)])
+@pytest.mark.parametrize(
+    "base", [deep(min_samples_leaf=4), ExtraTreeClassifier(random_state=0)]
+)
 def test_complete_rows_get_the_trees_own_answers(load, base):
     X, y = load(return_X_y=True)
-    tree = BooleanTreeClassifier(base).fit(X[::2], y[::2])
+    weight = np.random.default_rng(0).random(len(X))[::2]
+    tree = BooleanTreeClassifier(base).fit(X[::2], y[::2], weight)
     inner = tree.estimator_
     assert tree.determined(X).all()
     assert (tree.predict(X) == inner.predict(X)).all()

@@ -212,3 +212,19 @@ def test_ways_of_missing_values_that_were_never_seen_mean_nothing(twins):
         [False, True],
         [False, False],
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "row", "reason"),
+    [
+        (AND, [0, 0], [True, False]),
+        (AND_TURNED, [0, 0], [False, True]),
+        (MULTIPLEXER, [1, 1, 1], [True, False, True]),
+        # the multiplexer again, with all three columns on the path
+        ((1, 0.5, (0, 0.5, 0, (2, 0.5, 0, 1)), (0, 0.5, 1, (2, 0.5, 0, 1))), [1, 1, 1],
+         [True, False, True]),
+    ],
+)  # fmt: skip
+def test_reasons_prefer_the_path_then_early_columns(twins, spec, row, reason):
+    tree = twins.boolean_tree(spec, len(row))
+    assert tree.sufficient_reasons([row]).tolist() == [reason]
