@@ -384,3 +384,6 @@ def test_labels_count_not_their_order():
     assert not first.is_equivalent(second)
     assert first.is_equivalent(more)
     assert first.canonical_key_ != second.canonical_key_
+    shifted = BooleanTreeClassifier().fit(X4, np.array(["b", "b", "b", "c"]))
+    assert not first.is_equivalent(shifted)
+    assert first.canonical_key_ != shifted.canonical_key_

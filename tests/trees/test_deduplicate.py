@@ -71,6 +71,14 @@ def test_tests_that_cannot_go_both_ways_are_followed_one_way(twins):
         assert all(tree.is_equivalent(other) for other in trees)
 
 
+def test_thresholds_belong_to_their_columns(twins):
+    """Grids of 3 x 2 and 2 x 3 cells with the same thresholds and labels in a row."""
+    wide = (0, 1.0, (1, 3.0, 0, 1), (0, 2.0, (1, 3.0, 1, 0), (1, 3.0, 0, 1)))
+    tall = (0, 1.0, (1, 2.0, 0, 1), (1, 3.0, 0, 1))
+    labels, _ = deduplicate_trees([twins.fitted_tree(s, 2) for s in (wide, tall)])
+    assert labels.tolist() == [0, 1]
+
+
 def test_thresholds_in_one_gap_of_float32_are_equal(twins):
     below = 0.5 + 2.0**-30
     specs = [(0, 0.5, 0, 1), (0, below, 0, 1), (0, 0.5 + 2.0**-20, 0, 1)]

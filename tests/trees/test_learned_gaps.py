@@ -136,3 +136,15 @@ def test_equivalence_speaks_about_complete_rows(twins, data):
     same = all(twins.label_of(specs[0], r) == twins.label_of(specs[1], r) for r in grid)
     assert first.is_equivalent(second) == same
     assert (first.canonical_key_ == second.canonical_key_) == same
+
+
+def test_absence_can_make_another_cell_matter(twins):
+    """Only where x1 is missing for good, x0 makes a difference."""
+    tree = twins.boolean_tree((0, 0.5, (1, INF, 0, 1), 0), 2)
+    partly = [[NAN, NAN], [NAN, 0.0], [0.0, NAN], [1.0, NAN]]
+    assert tree.relevant_missing(partly).tolist() == [
+        [True, True],
+        [False, False],
+        [False, True],
+        [False, False],
+    ]

@@ -228,3 +228,22 @@ def test_ways_of_missing_values_that_were_never_seen_mean_nothing(twins):
 def test_reasons_prefer_the_path_then_early_columns(twins, spec, row, reason):
     tree = twins.boolean_tree(spec, len(row))
     assert tree.sufficient_reasons([row]).tolist() == [reason]
+
+
+def tree_of(spec, twins, order, row):
+    """The function of another tree, asking in a given order."""
+    if not order:
+        return twins.label_of(spec, row)
+    children = [
+        tree_of(spec, twins, order[1:], {**row, order[0]: bit}) for bit in (0.0, 1.0)
+    ]
+    return (order[0], 0.5, *children)
+
+
+@pytest.mark.parametrize(("spec", "n"), [(CYCLE, 3), (CONSENSUS, 4)])
+def test_keys_do_not_depend_on_the_order_of_tests(twins, spec, n):
+    orders = list(itertools.permutations(range(n)))
+    trees = [twins.boolean_tree(tree_of(spec, twins, o, {}), n) for o in orders]
+    assert len({tree.canonical_key_ for tree in trees}) == 1
+    assert len({str(tree.explain().to_dict()) for tree in trees}) == 1
+    assert all(tree.is_equivalent(trees[0]) for tree in trees)
