@@ -141,6 +141,13 @@ def test_missing_training_cells_count_as_measured_and_missing():
     assert tree.expected_cost() == pytest.approx(1.0)
 
 
+def test_a_cell_found_missing_goes_the_trees_own_way(twins):
+    spec = (0, 0.5, (1, 0.5, 0, 1), 1, False)
+    X = [[NAN, 0.0], [NAN, 1.0], [0.0, 0.0], [1.0, 0.0]]
+    tree = twins.boolean_tree(spec, 2, X=X)
+    assert tree.expected_cost() == tree.expected_cost(order="tree") == 1.25
+
+
 def test_one_call_answers_for_many_rows():
     X, y = load_wine(return_X_y=True)
     tree = BooleanTreeClassifier().fit(X, y)

@@ -327,6 +327,14 @@ def test_bad_data_are_refused(X, y, words):
         BooleanTreeClassifier().fit(X, y)
 
 
+def test_a_refused_fit_leaves_nothing_of_an_older_one():
+    tree = BooleanTreeClassifier().fit(X4, Y4)
+    with pytest.raises(ValueError, match="one cost for each"):
+        tree.set_params(feature_costs=[1]).fit(X4, Y4)
+    with pytest.raises(NotFittedError):
+        tree.predict(X4)
+
+
 def test_ensembles_are_refused():
     forest = RandomForestClassifier(n_estimators=2)
     with pytest.raises(TypeError, match="got RandomForestClassifier"):

@@ -139,6 +139,10 @@ def test_floor_float32(values):
     assert ((above > values) | (floors == np.inf)).all()
 
 
+def test_zero_has_no_sign_in_keys():
+    assert floor_float32(np.array([-0.0, 0.0, 1e-300])).tobytes() == bytes(12)
+
+
 def grown_tree(seed, **params):
     X, y = make_classification(300, 6, n_informative=4, n_classes=3, random_state=seed)
     tree = DecisionTreeClassifier(random_state=seed, **params).fit(X, y)

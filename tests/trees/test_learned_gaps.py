@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skinterp.trees import deduplicate_trees
+
 NAN = np.nan
 INF = np.inf
 SHAPES = [(2, (0.5, INF)), (3, (0.5, INF)), (2, (0.5, 1.5, INF))]
@@ -136,6 +138,7 @@ def test_equivalence_speaks_about_complete_rows(twins, data):
     same = all(twins.label_of(specs[0], r) == twins.label_of(specs[1], r) for r in grid)
     assert first.is_equivalent(second) == same
     assert (first.canonical_key_ == second.canonical_key_) == same
+    assert (len(deduplicate_trees([first, second])[1]) == 1) == same
 
 
 def test_absence_can_make_another_cell_matter(twins):
@@ -148,3 +151,9 @@ def test_absence_can_make_another_cell_matter(twins):
         [False, True],
         [False, False],
     ]
+
+
+def test_a_rule_that_lies_in_another_but_for_absence_is_dropped(twins):
+    """x0 missing, or above, with x1 above: but x0 above suffices."""
+    tree = twins.boolean_tree((0, INF, (0, 0.5, 0, 1), (1, 0.5, 0, 1)), 2)
+    assert twins.terms_of(tree.explain(), 1) == {frozenset([(0, 0.5, INF)])}
