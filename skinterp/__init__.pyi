@@ -1,6 +1,7 @@
 # Written by `python -m skinterp._lazy` from the method table; do not edit.
 from skinterp import base as base
 from skinterp import compat as compat
+from skinterp import datasets as datasets
 from skinterp import explanation as explanation
 from skinterp import plugins as plugins
 from skinterp import tabular as tabular
