@@ -207,7 +207,9 @@ def run_chain(
     new_ranks: NDArray[np.uint32] | None = None,
     stop: StopFlag | None = None,
 ) -> ChainResult:
-    """Run one chain on a target."""
+    """Run one chain on a target that varies."""
+    stop = StopFlag() if stop is None else stop
+    stop.check()
     low, width = float(y.min()), float(np.ptp(y))
     target = (y - low) / width - 0.5
     prior = make_prior(settings, sigma_hat / width, len(y))
@@ -222,12 +224,10 @@ def run_chain(
     predictions = np.zeros(new_ranks.shape[1])
     step = max(1, int(STEPS_PER_CALL / (len(y) * settings.n_trees)))
     for done in range(0, settings.n_burn, step):
-        if stop is not None:
-            stop.check()
+        stop.check()
         kernels.run_sweeps(*fixed, min(step, settings.n_burn - done))
     for done in range(0, settings.n_draws, step):
-        if stop is not None:
-            stop.check()
+        stop.check()
         part = sigma[done : done + step]
         kernels.run_draws(*fixed, part, shares, left_over, new_ranks, predictions)
     n_draws = max(settings.n_draws, 1)

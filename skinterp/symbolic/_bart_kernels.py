@@ -159,7 +159,7 @@ def free_pair(nodes: Ints, top: int) -> int:
 def varies(ranks: Ranks, rows: NDArray[np.uint32]) -> bool:
     """Tell whether a column has two values or more among some rows."""
     first = ranks[rows[0]]
-    for k in range(1, len(rows)):
+    for k in range(1, len(rows)):  # noqa: SIM110, as numba knows no any()
         if ranks[rows[k]] != first:
             return True
     return False
@@ -236,13 +236,14 @@ def sum_left(
     """Count the rows that a test sends left, and sum their residuals."""
     n = len(rows)
     limit = np.uint32(cut)
-    count, a, b, c, d = 0, 0.0, 0.0, 0.0, 0.0
+    count = 0
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
     even = n - n % 4
     for k in range(0, even, 4):
         i0, i1, i2, i3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
         left0, left1 = ranks[i0] <= limit, ranks[i1] <= limit
         left2, left3 = ranks[i2] <= limit, ranks[i3] <= limit
-        count += np.int64(left0) + np.int64(left1) + np.int64(left2) + np.int64(left3)
+        count += int(left0) + int(left1) + int(left2) + int(left3)
         # sums of four lanes, as additions wait for one another
         a += residual[i0] if left0 else 0.0
         b += residual[i1] if left1 else 0.0
@@ -269,7 +270,7 @@ def partition(
     n_left, n_right = 0, 0
     for k in range(len(rows)):
         i = rows[k]
-        goes_left = np.int64(ranks[i] <= limit)
+        goes_left = int(ranks[i] <= limit)
         leaf_of[i] = left + 1 - goes_left
         # both are written, and the counter says which one stays
         rows[n_left] = i

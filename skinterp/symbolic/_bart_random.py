@@ -21,7 +21,7 @@ _UNIT = 2.0**-53
 
 def seeded_state(seed: np.random.SeedSequence) -> Words:
     """State of a generator for a seed; never all zero, which would stay so."""
-    state = seed.generate_state(4, np.uint64)
+    state: Words = np.array(seed.generate_state(4, np.uint64), np.uint64)
     return state if state.any() else np.ones(4, np.uint64)
 
 
