@@ -8,6 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 
 BIN := $(VENV)/bin
+BENCHES := $(patsubst benchmarks/%.py,%,$(wildcard benchmarks/[a-z]*.py))
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-oldest test-browser lint docs bench stubs clean
@@ -36,15 +37,17 @@ lint: $(VENV)/lint.stamp  ## ruff, mypy, codespell
 docs: $(VENV)/docs.stamp  ## the documentation, warnings as errors, without a network
 	$(SINGLE) $(BIN)/python -m sphinx -W --keep-going -n -b html doc doc/_build/html
 
-bench: $(VENV)/core.stamp  ## the benchmarks; results go to benchmarks/results
-	$(SINGLE) $(BIN)/python -m benchmarks $(ARGS)
+bench: $(addprefix bench-,$(BENCHES))  ## all benchmarks; one of them: make bench-boolean_tree
+
+bench-%: $(VENV)-bench-%/core.stamp
+	$(SINGLE) $(VENV)-bench-$*/bin/python -m benchmarks.$* $(ARGS)
 
 stubs: $(VENV)/core.stamp  ## rewrite what the method table decides: .pyi files, README
 	$(BIN)/python -m skinterp._lazy
 	$(BIN)/python doc/method_tables.py
 
 clean:  ## remove environments, caches and built pages
-	rm -rf .venv .venv-oldest build dist *.egg-info .pytest_cache .mypy_cache \
+	rm -rf .venv .venv-* build dist *.egg-info .pytest_cache .mypy_cache \
 		.ruff_cache .hypothesis doc/_build doc/generated doc/gallery_built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -75,3 +78,12 @@ $(VENV)/%.stamp: $(VENV)/core.stamp
 $(OLDEST)/test.stamp: pyproject.toml constraints-oldest.txt
 	$(call create,$(OLDEST),constraints-oldest.txt)
 	$(call install,$(OLDEST),constraints-oldest.txt,[test])
+
+.PRECIOUS: $(VENV)-bench-%/core.stamp
+# Peers stay in environments of their own: some force old versions of what we need.
+$(VENV)-bench-%/core.stamp: pyproject.toml constraints.txt
+	$(call create,$(VENV)-bench-$*,constraints.txt)
+	$(VENV)-bench-$*/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-build-isolation --editable . \
+		$(addprefix -r ,$(wildcard benchmarks/requirements-$(subst _,-,$*).txt))
+	@touch $@

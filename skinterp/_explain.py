@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skinterp.base import ExplainableMixin
 from skinterp.compat import FrozenEstimator, check_is_fitted, validate_data
-from skinterp.explanation import FeatureMap
+from skinterp.explanation import Attribution, FeatureMap
 from skinterp.tabular._feature_map import feature_map_of_steps
 from skinterp.tabular._frames import cells_of, column_names
 
@@ -71,11 +71,9 @@ def explain(
 ) -> Explanation:
     """Explain a fitted model in the columns of the user's own table.
 
-    The model may be an estimator with ``explain``, or anything that ends in one: a
-    ``Pipeline`` with transformers in front, a ``GridSearchCV``, a frozen model. The
-    rows go through the steps in front, and what the estimator says about its features
-    is said about the columns they come from: thresholds in the column's own units,
-    the columns of a one-hot encoding as categories, parts of one column summed.
+    The rows go through the steps in front of the estimator, and what it says about its
+    features is said about the columns they come from: thresholds in the column's own
+    units, one-hot columns as categories, parts of one column summed.
 
     Parameters
     ----------
@@ -127,20 +125,26 @@ def explain(
     ('age > 40', 'age <= 40')
     """
     opened = _open(model, "model")
-    scope = "global" if X is None else "local"
-    estimator = opened.estimator
-    if isinstance(estimator, ExplainableMixin):
-        # refused before the steps in front do any work
-        estimator._choose_kind(scope, kind)
-        estimator._check_options(options)
-    inner = X
-    if X is not None:
-        for _, step in opened.steps:
-            inner = step.transform(inner)
-    explanation: Explanation = estimator.explain(inner, kind=kind, **options)
+    _refuse_early(opened.estimator, "global" if X is None else "local", kind, options)
+    inner = _run_steps(opened, X)
+    explanation: Explanation = opened.estimator.explain(inner, kind=kind, **options)
     if not opened.steps:
         return explanation
     return _bring_back(explanation, opened, _columns_of(model, opened, X), X, inner)
+
+
+def _refuse_early(estimator: Any, scope: str, kind: str | None, options: Any) -> None:
+    """Refuse an unknown kind or option before the steps in front do any work."""
+    if isinstance(estimator, ExplainableMixin):
+        estimator._choose_kind(scope, kind)
+        estimator._check_options(options)
+
+
+def _run_steps(opened: _Opened, X: Any) -> Any:
+    if X is not None:
+        for _, step in opened.steps:
+            X = step.transform(X)
+    return X
 
 
 def _bring_back(
@@ -162,7 +166,7 @@ def _bring_back(
         for name, step in opened.steps
     ]
     meta = dict(explanation.meta) | {"steps": steps}
-    if X is not None and "data" in {f.name for f in fields(mapped)}:
+    if X is not None and isinstance(mapped, Attribution):
         return mapped._with(meta=meta, data=_data(told, X, inner))
     return mapped._with(meta=meta)
 

@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import skinterp
+
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = ROOT / "pyproject.toml"
 
@@ -68,10 +70,11 @@ def modules_imported(path: Path) -> set[str]:
 
 def test_imported_packages_are_declared() -> None:
     """Not merely brought along by something else; the test kit needs its own."""
-    testing = ROOT / "skinterp" / "testing"
+    package = Path(skinterp.__file__).parent
+    testing = package / "testing"
     core, kit = set(required()), set(required("test"))
     distributions = {"sklearn": "scikit-learn", "PIL": "pillow"}
-    for path in (ROOT / "skinterp").rglob("*.py"):
+    for path in package.rglob("*.py"):
         declared = kit if path.is_relative_to(testing) else core
         for module in modules_imported(path):
             name = canonicalize_name(distributions.get(module, module))

@@ -19,7 +19,32 @@ EPOCH = dt.datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Literal:
-    """A condition on one column: an interval, or membership in a set of labels."""
+    """A condition on one column: an interval, or membership in a set of labels.
+
+    Parameters
+    ----------
+    feature : int
+        The column.
+    lower, upper : float, default=-inf and inf
+        Ends of the interval.
+    lower_closed, upper_closed : bool, default=False and True
+        Whether the ends belong to it.
+    categories : tuple, default=None
+        The labels, instead of an interval.
+    negated : bool, default=False
+        Whether the cell is to be none of the labels.
+    missing : bool, default=False
+        Whether a missing cell satisfies the condition.
+
+    See Also
+    --------
+    RuleSet.literals : The conditions of a rule.
+
+    Examples
+    --------
+    >>> Literal(0, upper=2.5).holds(2.5)
+    True
+    """
 
     feature: int
     lower: float = -INF
@@ -52,7 +77,18 @@ class Literal:
         return self.lower > self.upper or self.upper == -INF or self.lower == INF
 
     def holds(self, value: float) -> bool:
-        """Whether an interval contains a number."""
+        """Say whether an interval contains a number.
+
+        Parameters
+        ----------
+        value : float
+            A known cell, as it is read for the comparison.
+
+        Returns
+        -------
+        bool
+            Whether it lies between the ends.
+        """
         above = value >= self.lower if self.lower_closed else value > self.lower
         below = value <= self.upper if self.upper_closed else value < self.upper
         return (above or self.lower == -INF) and (below or self.upper == INF)
@@ -60,7 +96,20 @@ class Literal:
     def mask(
         self, cells: NDArray[Any], missing: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Which cells satisfy it; ``cells`` as ``read_cells`` gave them."""
+        """Say which cells satisfy the condition.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_cells,)
+            The column, as it is read for the comparison.
+        missing : ndarray of shape (n_cells,), bool
+            Which cells are missing.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,), bool
+            Whether each cell satisfies it.
+        """
         if self.categories is not None:
             labels = set(self.categories)
             inside = np.array([cell in labels for cell in cells], dtype=bool)
@@ -290,7 +339,9 @@ def _say_interval(literal: Literal, name: str, dtype: str) -> str:
 
 def _say_number(value: float, dtype: str) -> str:
     if dtype == "date" and math.isfinite(value):
-        moment = EPOCH + dt.timedelta(days=value)
+        # float32 tells today's days to a minute and a half; words snap to midnight
+        days = round(value) if abs(value - round(value)) < 0.001 else value
+        moment = EPOCH + dt.timedelta(days=days)
         midnight = moment.time() == dt.time()
         return moment.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M")
     return f"{value:.6g}"

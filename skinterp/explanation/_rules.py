@@ -307,6 +307,12 @@ class RuleSet(Explanation):
             literal = self._literal(i)
             j = literal.feature
             dtype = self.feature_dtypes[j]
+            if dtype == "derived":
+                msg = (
+                    f"the rules use {self.feature_names[j]!r}, which is no column of X "
+                    "but made from it by the steps in front of the model"
+                )
+                raise ValueError(msg)
             dtype = dtype if literal.categories is None else "category"
             if (j, dtype) not in cells:
                 column = read_column(X, self.feature_names, j)

@@ -19,13 +19,15 @@ Encode = Callable[[Any], float]
 class Coder:
     """What an encoder turns the categories of one column into, for one output.
 
-    ``missing`` is the code of a missing cell (NaN where it stays missing), ``unknown``
-    that of a category not seen before, None where such a cell is refused.
+    ``missing`` is the code of a missing cell (None where it stays missing), ``unknown``
+    that of a category not seen before, None where such a cell is refused. ``labels``
+    are the categories seen, if missing ones were among them.
     """
 
     codes: dict[Any, float]
     missing: float | None
     unknown: float | None
+    labels: frozenset[Any] | None = None
 
     def __call__(self, value: Any) -> float:
         """Code of one category."""
@@ -73,9 +75,13 @@ def _recode(coder: Coder, value: float) -> float:
 def _fill(coder: Coder, fill: Any) -> float | None:
     """What a missing cell becomes; None while it stays missing."""
     if fill is None:
-        code = coder.missing
-        return None if code is None else code
-    return UNTOLD if is_missing(fill) else coder(fill)
+        return coder.missing
+    if is_missing(fill):
+        return UNTOLD
+    if coder.labels is None:
+        return coder(fill)
+    # an imputer of NaN lets None pass: cells of which kind came here?
+    return UNTOLD if plain(fill) in coder.labels else coder.missing
 
 
 def infrequent_of(encoder: Any, column: int) -> list[Any]:
@@ -95,10 +101,19 @@ def one_hot(encoder: Any, traces: Sequence[Trace]) -> list[Trace]:
         groups, unknown = _one_hot_groups(encoder, j)
         known = [c for c in encoder.categories_[j] if not is_missing(c)]
         blanks = [c for c in encoder.categories_[j] if is_missing(c)]
+        labels = _labels(encoder, j)
         for k, group in enumerate(groups):
             coder = _one_hot_coder(group, known, blanks, float(unknown == k))
-            out.append(encode(trace, coder, next(names)))
+            out.append(encode(trace, replace(coder, labels=labels), next(names)))
     return out
+
+
+def _labels(encoder: Any, column: int) -> frozenset[Any] | None:
+    """Categories of a column, if an encoder has seen missing cells in it."""
+    categories = encoder.categories_[column]
+    if not any(is_missing(c) for c in categories):
+        return None
+    return frozenset(plain(c) for c in categories if not is_missing(c))
 
 
 def _one_hot_groups(encoder: Any, column: int) -> tuple[list[list[Any]], int | None]:
@@ -151,7 +166,11 @@ def ordinal(encoder: Any, traces: Sequence[Trace]) -> list[Trace]:
     """Trace through ``OrdinalEncoder``."""
     names = output_names(encoder, [t.name for t in traces])
     return [
-        encode(trace, _ordinal_coder(encoder, j), names[j])
+        encode(
+            trace,
+            replace(_ordinal_coder(encoder, j), labels=_labels(encoder, j)),
+            names[j],
+        )
         for j, trace in enumerate(traces)
     ]
 
@@ -198,7 +217,7 @@ def target(encoder: Any, traces: Sequence[Trace]) -> list[Trace]:
                 kinds.add(float(code))
             else:
                 codes[plain(label)] = float(code)
-        coder = Coder(codes, _missing_code(kinds, mean), mean)
+        coder = Coder(codes, _missing_code(kinds, mean), mean, _labels(encoder, j))
         out.append(encode(traces[j], coder, names[k]))
     return out
 

@@ -108,10 +108,10 @@ class NumberPart(Part):
         """Numbers, NaN where missing."""
         missing = np.asarray(column.isna(), dtype=bool)
         try:
-            raw = column.to_numpy(dtype=object, na_value=np.nan)
-            if any(isinstance(cell, str) for cell in raw):
+            if column.dtype == object and any(isinstance(c, str) for c in column):
+                # float("3") would pass, though the column held numbers
                 raise ValueError
-            cells = raw.astype(np.float64)
+            cells = column.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError):
             raise self._first_wrong(column) from None
         wrong = np.isinf(cells)
@@ -177,6 +177,8 @@ class BoolPart(NumberPart):
     def read(self, column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
         """1 for True and 0 for False, NaN where missing."""
         missing = np.asarray(column.isna(), dtype=bool)
+        if str(column.dtype) in ("bool", "boolean"):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan), missing
         cells = np.full(len(column), np.nan)
         for row, cell in enumerate(column.to_numpy(dtype=object)):
             if missing[row]:
@@ -226,8 +228,8 @@ class CategoryPart(Part):
     def read(self, column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
         """Labels, NaN where missing."""
         missing = np.asarray(column.isna(), dtype=bool)
-        cells = np.array([plain(c) for c in column.astype(object)] + [None])[:-1]
-        cells = cells.astype(object)
+        cells = np.empty(len(column), dtype=object)
+        cells[:] = [plain(cell) for cell in column.astype(object)]
         cells[missing] = np.nan
         return cells, missing
 

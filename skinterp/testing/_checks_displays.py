@@ -18,7 +18,7 @@ import numpy as np
 
 from skinterp.testing._case import Case
 from skinterp.testing._check import check
-from skinterp.testing._checks_frames import frame_of
+from skinterp.testing._checks_frames import frame_of, used_features
 from skinterp.testing._compare import assert_soft_failure
 
 SCRIPT = "<script>alert(1)</script>"
@@ -236,7 +236,7 @@ def check_plot(case: Case) -> None:
 
 @check(lambda case: explains(case) and case.is_tabular)
 def check_plot_widths(case: Case) -> None:
-    """One column and 200 columns are drawn, written and put on a page."""
+    """One and 200 columns are drawn and written; what is left out is told."""
     X, y = case.Xy
     rng = np.random.default_rng(0)
     wide = case.suit(np.column_stack([X, rng.normal(size=(len(X), 195))]))
@@ -244,19 +244,26 @@ def check_plot_widths(case: Case) -> None:
         estimator = case.fit(case.new(), data, y)
         for (scope, kind), one in case.explanations(estimator, data[:4]).items():
             try:
-                _draw(one)
+                written = _draw(one)
                 one.to_text()
                 one.to_html()
             except Exception as error:
                 msg = f"{scope} {kind} of {data.shape[1]} columns: {error!r}"
                 raise AssertionError(msg) from error
+            used = [one.feature_names[j] for j in used_features(one) or ()]
+            hidden = [name for name in used if name not in written.split()]
+            told = not hidden or re.search(r"\d+ (more|other)", written)
+            assert told, f"{scope} {kind}: the picture hides {len(hidden)} columns"
 
 
-def _draw(explanation: Any) -> None:
+def _draw(explanation: Any) -> str:
+    """Draw an explanation and return all that is written in the picture."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
     figure = Figure()
     FigureCanvasAgg(figure)
     explanation.plot(figure.add_subplot())
     figure.canvas.draw()
+    return " ".join(text.get_text() for text in figure.findobj(Text))

@@ -182,6 +182,8 @@ def check_text_columns(case: Case) -> None:
         assert done or not taken, f"{what} is refused although the tags say it is used"
         if done:
             case.answers(estimator, frame)
+        if taken:  # no other column to hold on to
+            case.answers(case.fit(case.new(), frame[["color"]], y), frame[["color"]])
 
 
 @check(lambda case: case.is_tabular and case.sklearn_tags.input_tags.categorical)
@@ -221,9 +223,8 @@ def used_features(explanation: Any) -> set[int] | None:
     if explanation.kind == "rules":
         return {int(j) for j in explanation.feature}
     if explanation.kind == "attribution" and explanation.scope == "global":
-        values = np.abs(np.asarray(explanation.values, dtype=float))
-        columns = values.reshape(len(values), -1).max(axis=1)
-        return {int(j) for j in np.flatnonzero(columns > 1e-12)}
+        sizes = np.abs(explanation.values).reshape(len(explanation.values), -1)
+        return {int(j) for j in np.flatnonzero(sizes.max(axis=1) > 1e-12)}
     return None
 
 
@@ -234,6 +235,26 @@ def check_missing_and_infinite(case: Case) -> None:
     for value, words in ((np.nan, ["nan", "missing"]), (np.inf, ["inf"])):
         for bad in (value, -value):
             _check_cell(case, X, y, bad, words)
+
+
+@check(lambda case: case.is_tabular and case.allows_nan)
+def check_kinds_of_missing(case: Case) -> None:
+    """A missing cell is missing, whether it is NaN, None or NA."""
+    import pandas as pd
+
+    X, y = case.Xy
+    whole = frame_of(np.round(X))
+    missing = np.arange(len(y)) % 7 == 3
+    holed = whole.mask(np.outer(missing, [True, False, True, False, False]))
+    expected = case.answers(case.fit(case.new(), holed, y), holed)
+    for what, other in (
+        ("None in columns of objects", holed.astype(object).where(holed.notna(), None)),
+        ("NA in columns of Int64", holed.astype("Int64")),
+        ("NA in columns of Float64", holed.astype("Float64")),
+    ):
+        assert other.isna().to_numpy().sum() == holed.isna().to_numpy().sum()
+        got = case.answers(case.fit(case.new(), pd.DataFrame(other), y), other)
+        assert_same(got, expected, f"with {what}", atol=1e-9)
 
 
 def _check_cell(case: Case, X: Any, y: Any, bad: float, words: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import os
 import pickle
 import tempfile
 from collections.abc import Callable
@@ -27,10 +28,13 @@ def assert_survives(case: Case, copy_of: Callable[[Any], Any], how: str) -> None
     """Assert that an estimator survives a kind of copying, unfitted and fitted."""
     X, y = case.Xy
     expected = case.answers(case.fitted, X)
-    again = copy_of(case.fitted)
+    try:
+        again, unfitted = copy_of(case.fitted), copy_of(case.new())
+    except Exception as error:
+        msg = f"{how} fails: {type(error).__name__}: {error}"
+        raise AssertionError(msg) from error
     assert type(again) is type(case.fitted), f"{how} gives a {type(again).__name__}"
     assert_same(case.answers(again, X), expected, f"after {how}")
-    unfitted = copy_of(case.new())
     got = case.answers(case.fit(unfitted, X, y), X)
     assert_same(got, expected, f"fitted after {how}")
 
@@ -63,10 +67,11 @@ def check_copy(case: Case) -> None:
 def check_joblib(case: Case) -> None:
     """``joblib`` keeps everything, also memory-mapped with ``mmap_mode="r"``."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "estimator.joblib"
         for mode in (None, "r"):
 
             def again(estimator: Any, mode: str | None = mode) -> Any:
+                # a file that is mapped must not be written again
+                path = Path(folder) / f"{len(os.listdir(folder))}.joblib"
                 joblib.dump(estimator, path)
                 return joblib.load(path, mmap_mode=mode)
 

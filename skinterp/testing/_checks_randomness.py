@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import pickle
 import random
 import sys
 import warnings
@@ -79,7 +80,7 @@ def check_seed_without_effect(case: Case) -> None:
 def global_state() -> dict[str, Any]:
     """Return what a library must leave alone."""
     state: dict[str, Any] = {
-        "np.random": repr(np.random.get_state(legacy=True)),  # noqa: NPY002
+        "np.random": pickle.dumps(np.random.get_state()),  # noqa: NPY002
         "random": random.getstate(),
         "warnings.filters": list(warnings.filters),
         "np.geterr": np.geterr(),

@@ -119,6 +119,7 @@ def _write(folder: Path, case: Case) -> str | None:
 def _watch(folder: Path, results: Path, seconds: float) -> str:
     """Wait for the process while it makes progress; say how it ended."""
     log = folder / "log.txt"
+    (folder / "ready").unlink(missing_ok=True)
     with log.open("wb") as stream:
         process = subprocess.Popen(
             [sys.executable, "-m", "skinterp.testing._fresh", str(folder)],
@@ -133,7 +134,8 @@ def _watch(folder: Path, results: Path, seconds: float) -> str:
         while process.poll() is None:
             if results.stat().st_size != size:
                 size, last = results.stat().st_size, time.monotonic()
-            if time.monotonic() - last > seconds:
+            ready = (folder / "ready").exists()
+            if time.monotonic() - last > (seconds if ready else SECONDS):
                 _kill(process)
                 return f"does not finish within {seconds:.0f} s"
             time.sleep(0.02)

@@ -38,6 +38,9 @@ Item = tuple[str, str]  # stage, key of the estimator
 
 def main(folder: Path) -> None:
     """Do what is not yet done, stage by stage."""
+    import skinterp.testing._case  # noqa: F401  (as slow as the machine, so before)
+
+    (folder / "ready").touch()
     todo: list[Item] = [tuple(item) for item in _read(folder / "todo.json")]
     here = [item for item in todo if item[0] in IN_PROCESS]
     run_items(folder, here)

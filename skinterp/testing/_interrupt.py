@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import sklearn
@@ -32,6 +33,12 @@ def interrupts(work: Callable[[], Any], limit: int) -> bool:
     return False
 
 
+def _is_spared(code: CodeType) -> bool:
+    # what is raised while a generator is closed or an object deleted goes nowhere
+    cleanup = code.co_flags & inspect.CO_GENERATOR or code.co_name == "__del__"
+    return bool(cleanup) or any(name in code.co_filename for name in _SPARED)
+
+
 class _Profile:
     def __init__(self, limit: int | None) -> None:
         self.limit, self.count = limit, 0
@@ -47,7 +54,7 @@ class _Profile:
                 sklearn.set_config(**config)
 
     def __call__(self, frame: FrameType, event: str, arg: object) -> None:
-        if event != "call" or any(s in frame.f_code.co_filename for s in _SPARED):
+        if event != "call" or _is_spared(frame.f_code):
             return
         self.count += 1
         if self.count == self.limit:

@@ -6,12 +6,9 @@ centroids, ridge regression, centring, and nearest centroids of series.
 
 from __future__ import annotations
 
+from skinterp.testing._mock_others import CenterTransformer, LinearRegressor
 from skinterp.testing._mock_series import SeriesCentroidClassifier
-from skinterp.testing._mock_tables import (
-    CenterTransformer,
-    CentroidClassifier,
-    LinearRegressor,
-)
+from skinterp.testing._mock_tables import CentroidClassifier
 
 __all__ = [
     "CenterTransformer",

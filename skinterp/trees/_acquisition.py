@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +12,10 @@ from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees._boolean_tree_kernels import MISSING, UNKNOWN
 from skinterp.trees._tables import TreeTables, cell_codes
 
-# The exact solution visits every set of unknown features: 2**10 at most.
+# The exact solution visits every set of unknown features, for each training row. It is
+# taken up to this many features, and beyond as long as sets times rows stay few.
 MAX_EXACT = 10
+MAX_STATES = 2**21
 
 
 class Problem(NamedTuple):
@@ -72,16 +74,17 @@ class AcquisitionMixin:
         -----
         Measuring a feature reveals its value, hence the outcome of all tests on it.
         Probabilities are the frequencies among those training rows that agree with
-        what is known. With at most 10 unknown features that the tree uses, the
-        choice is optimal (dynamic programming over the sets of measured features,
-        at most O(2^k x n_distinct)). With more it is the best first step if the
+        what is known. With at most 10 unknown features that the tree uses (13 if
+        the tree tells few training rows apart), the choice is optimal: dynamic
+        programming over the sets of measured features, O(2^k x n_distinct) states.
+        With more it is the best first step if the
         order of the tree is followed after it, which on the training rows never
         costs more than the tree's order. Where no training row agrees, the next
         test of the tree is taken.
         """
         check_is_fitted(self)
         one = np.ndim(x) == 1
-        rows = self._validate_X(np.reshape(x, (1, -1)) if one else x)
+        rows = self._validate_X(_as_table(x) if one else x)
         tables = self._tables()
         problem = self._problem(tables)
         states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
@@ -119,11 +122,16 @@ class AcquisitionMixin:
         )
 
 
+def _as_table(row: Any) -> Any:
+    """Make a table of one row; a pandas row keeps its names."""
+    return row.to_frame().T if hasattr(row, "to_frame") else np.reshape(row, (1, -1))
+
+
 def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
     """Choose the next feature in a state (a row of codes).
 
     Probabilities are those of the training rows that agree with what is known. With
-    at most `MAX_EXACT` unknown features the choice is optimal. Beyond, it is one step
+    few unknown features (see `is_small`) the choice is optimal. Beyond, it is one step
     of policy improvement over the order of the tree: the feature with the least
     expected cost if the tree's order is followed after it. Such a policy never costs
     more on the training rows than the tree's order does. Where no training row agrees
@@ -136,7 +144,7 @@ def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
     if not problem.weight[agree].sum() > 0:
         return Choice(np.nan, _tree_choice(problem, state))
     here = problem._replace(codes=problem.codes[agree], weight=problem.weight[agree])
-    if (~known).sum() <= MAX_EXACT:
+    if is_small(int((~known).sum()), len(here.codes)):
         return _exact_choice(here, known)
     mean = kernels.lookahead_costs(
         here.codes, here.weight, known, here.costs, here.nodes
@@ -148,15 +156,14 @@ def best_cost(problem: Problem) -> float:
     """Mean cost over the training rows when `best_choice` is followed from nothing."""
     n_used = problem.codes.shape[1]
     start = np.full(n_used, UNKNOWN, np.int32)
-    if n_used <= MAX_EXACT:
-        return best_choice(problem, start).cost
     total = 0.0
     pending = [(start, np.arange(len(problem.codes)))]
     while pending:
         state, rows = pending.pop()
         here = problem._replace(codes=problem.codes[rows], weight=problem.weight[rows])
-        choice = best_choice(here, state).feature
-        if choice < 0:
+        cost, choice = best_choice(here, state)
+        if choice < 0 or is_small(int((state == UNKNOWN).sum()), len(rows)):
+            total += cost * here.weight.sum()
             continue
         total += problem.costs[choice] * here.weight.sum()
         cells, group = np.unique(here.codes[:, choice], return_inverse=True)
@@ -165,6 +172,12 @@ def best_cost(problem: Problem) -> float:
             after[choice] = cell
             pending.append((after, rows[group == number]))
     return float(total / problem.weight.sum())
+
+
+def is_small(n_unknown: int, n_rows: int) -> bool:
+    """Whether the exact solution takes about a second at most."""
+    # A set costs some time of its own, as much as a few hundred rows.
+    return n_unknown <= MAX_EXACT or max(n_rows, 256) << n_unknown <= MAX_STATES
 
 
 def tree_order_cost(problem: Problem) -> float:
@@ -260,13 +273,16 @@ def _bits(number: int, length: int) -> list[int]:
 
 def _alike(codes: NDArray[np.int32]) -> NDArray[np.intp]:
     """Number the distinct rows."""
-    group = np.zeros(len(codes), np.intp)
+    group, size = np.zeros(len(codes), np.int64), 1
     for column in codes.T:
-        cells, cell = np.unique(column, return_inverse=True)
-        group = group * len(cells) + cell
-        # Small numbers again, so that products never overflow.
-        group = np.unique(group, return_inverse=True)[1]
-    return group
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        if size * width > 2**62:  # small numbers again, before the product overflows
+            group = np.unique(group, return_inverse=True)[1]
+            size = int(group.max()) + 1
+        group = group * width + (column - low)
+        size *= width
+    return np.unique(group, return_inverse=True)[1]
 
 
 def _first_minimum(costs: NDArray[np.float64]) -> int:

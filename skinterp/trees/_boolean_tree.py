@@ -24,7 +24,7 @@ from skinterp.compat import (
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees import _boxes as boxes
 from skinterp.trees._acquisition import AcquisitionMixin, training_cells
-from skinterp.trees._rules import draw, global_rules, local_rules
+from skinterp.trees._rules import Rows, draw, global_rules, local_rules, reason_rules
 from skinterp.trees._tables import (
     TreeTables,
     cell_codes,
@@ -76,7 +76,8 @@ class BooleanTreeClassifier(
         ``expected_cost`` and ``sufficient_reasons``. None means 1 for each.
     max_terms : int, default=10000
         Largest number of prime implicants per class, in ``explain`` and
-        ``canonical_key_``. Nothing else computes them.
+        ``canonical_key_``. Nothing else computes them, and
+        ``explain(X, reasons_only=True)`` doesn't either: it gives one rule per row.
 
     Attributes
     ----------
@@ -391,27 +392,30 @@ class BooleanTreeClassifier(
         tags.input_tags.allow_nan = True
         return tags
 
-    def _explain(self, X: NDArray | None, *, kind: str) -> RuleSet:
+    def _explain(
+        self, X: NDArray | None, *, kind: str, reasons_only: bool = False
+    ) -> RuleSet:
+        if X is None and reasons_only:
+            raise ValueError("reasons_only=True speaks about rows; pass X.")
         tables = self._tables()
-        terms = boxes.prime_terms(tables, self.max_terms)
         cells = self.training_cells_, self.training_weight_
-        about = {
+        about: dict[str, Any] = {
             "feature_names": feature_names_of(self),
             "target_names": self.classes_,
         }
-        if X is None:
-            return global_rules(tables, terms, *cells, **about)
-        codes = cell_codes(tables, X)
-        return local_rules(
-            tables,
-            terms,
-            *cells,
-            codes=codes,
-            prediction=kernels.decide_codes(codes, tables.nodes),
-            reasons=self._reasons(tables, codes),
-            relevant_missing=self._on_columns(tables, _relevant(tables, codes)),
-            **about,
-        )
+        if X is not None:
+            codes = cell_codes(tables, X)
+            labels = kernels.decide_codes(codes, tables.nodes)
+            relevant = _relevant(tables, codes)
+            about |= {
+                "rows": Rows(codes, labels, self._reasons(tables, codes)),
+                "relevant_missing": self._on_columns(tables, relevant),
+            }
+            if reasons_only:
+                return reason_rules(tables, *cells, **about)
+        terms = boxes.prime_terms(tables, self.max_terms)
+        make = global_rules if X is None else local_rules
+        return make(tables, terms, *cells, **about)
 
     def _validate_X(self, X: ArrayLike) -> NDArray[np.float32]:
         return validate_data(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -77,8 +78,9 @@ def maximal_boxes(boxes: Boxes, top: NDArray[np.int32], max_boxes: int) -> Boxes
             raise ValueError(
                 f"The tree has more than max_terms={max_boxes} prime implicants, or "
                 f"needs more of them on the way (their number can grow exponentially "
-                f"with the depth). Raise max_terms, or prune the tree; predict, "
-                f"determined, sufficient_reasons and is_equivalent don't need them."
+                f"with the depth). Raise max_terms or prune the tree. "
+                f"explain(X, reasons_only=True), predict, determined, "
+                f"sufficient_reasons and is_equivalent don't need them."
             )
         found.append(Boxes(low, high, np.full(len(low), label, np.int32)))
     return Boxes(*(np.concatenate(part) for part in zip(*found, strict=True)))
@@ -129,13 +131,12 @@ def edges(
     tables: TreeTables, low: NDArray[np.int32], high: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bounds (lower, upper] as values, infinite where there is none."""
-    lower = np.full(low.shape, -np.inf)
-    upper = np.full(high.shape, np.inf)
-    for j, cuts in enumerate(tables.cuts):
-        padded = np.concatenate([[-np.inf], cuts, [np.inf]])
-        lower[:, j] = padded[low[:, j]]
-        upper[:, j] = padded[np.minimum(high[:, j], len(cuts)) + 1]
-    return lower, upper
+    if not tables.cuts:
+        return np.empty(low.shape), np.empty(high.shape)
+    ends = [part for cuts in tables.cuts for part in ([-np.inf], cuts, [np.inf])]
+    flat = np.concatenate(ends, dtype=np.float64)
+    start = np.cumsum(tables.n_cuts + 2) - (tables.n_cuts + 2)
+    return flat[start + low], flat[start + np.minimum(high, tables.n_cuts) + 1]
 
 
 def canonical_key(
@@ -144,17 +145,15 @@ def canonical_key(
     """Hashable form that equals for equal decision functions on complete rows."""
     primes = maximal_boxes(value_boxes(tables), tables.n_cuts, max_terms)
     lower, upper = edges(tables, primes.low, primes.high)
-    key = []
-    for label in np.unique(primes.label):
-        terms = [
-            tuple(
-                (int(tables.used[j]), float(lower[i, j]), float(upper[i, j]))
-                for j in np.flatnonzero(np.isfinite(lower[i]) | np.isfinite(upper[i]))
-            )
-            for i in np.flatnonzero(primes.label == label)
-        ]
-        key.append((classes[label : label + 1].tolist()[0], tuple(sorted(terms))))
-    return tuple(key)
+    term, j = np.nonzero(np.isfinite(lower) | np.isfinite(upper))
+    columns = (tables.used[j], lower[term, j], upper[term, j])
+    bounds = list(zip(*(c.tolist() for c in columns), strict=True))
+    start = np.searchsorted(term, np.arange(len(lower) + 1)).tolist()
+    terms: dict[int, list[tuple]] = {}
+    for label, (i, k) in zip(primes.label.tolist(), pairwise(start), strict=True):
+        terms.setdefault(label, []).append(tuple(bounds[i:k]))
+    names = classes.tolist()
+    return tuple((names[label], tuple(sorted(terms[label]))) for label in sorted(terms))
 
 
 class ValueBoxes(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,28 +31,44 @@ def global_rules(
     return _rule_set(tables, terms, order, support, scope="global", **about)
 
 
+class Rows(NamedTuple):
+    """Rows to explain.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows, n_used)
+        Their cells.
+    label : ndarray of shape (n_rows,)
+        Class index, -1 where undetermined.
+    reason : ndarray of shape (n_rows, n_used)
+        Cells of a minimal sufficient reason.
+    """
+
+    codes: NDArray[np.int32]
+    label: NDArray[np.int32]
+    reason: NDArray[np.bool_]
+
+
 def local_rules(
     tables: TreeTables,
     terms: Terms,
     cells: NDArray[np.int32],
     weight: NDArray[np.float64],
     *,
-    codes: NDArray[np.int32],
-    prediction: NDArray[np.int32],
-    reasons: NDArray[np.bool_],
+    rows: Rows,
     **about: Any,
 ) -> RuleSet:
     """Prime implicants that hold for each row, first the one around its reason."""
     support = kernels.box_weight(terms.low, terms.high, terms.bound, cells, weight)
-    held = np.ones((len(codes), len(terms.low)), bool)
-    for j in range(codes.shape[1]):
-        cell = codes[:, j, None]
+    held = np.ones((len(rows.codes), len(terms.low)), bool)
+    for j in range(rows.codes.shape[1]):
+        cell = rows.codes[:, j, None]
         within = (terms.low[:, j] <= cell) & (cell <= terms.high[:, j])
         held &= within | ~terms.bound[:, j]
     order = _order(terms, support)
     row, place = np.nonzero(held[:, order])
     rule = order[place]
-    first = _reason_terms(tables, terms, codes, prediction, reasons)
+    first = _positions(terms, reason_terms(tables, rows))
     rule = rule[np.lexsort((place, rule != first[row], row))]
     return _rule_set(
         tables,
@@ -59,10 +76,48 @@ def local_rules(
         rule,
         support,
         scope="local",
-        row_offsets=np.searchsorted(row, np.arange(len(codes) + 1)),
-        prediction=prediction,
+        row_offsets=np.searchsorted(row, np.arange(len(rows.codes) + 1)),
+        prediction=rows.label,
         **about,
     )
+
+
+def reason_rules(
+    tables: TreeTables,
+    cells: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    *,
+    rows: Rows,
+    **about: Any,
+) -> RuleSet:
+    """Only the rule around the reason of each row; polynomial in the tree."""
+    known = rows.label >= 0
+    low, high, label, bound = reason_terms(tables, rows)
+    terms = Terms(low[known], high[known], label[known], bound[known])
+    support = kernels.box_weight(terms.low, terms.high, terms.bound, cells, weight)
+    return _rule_set(
+        tables,
+        terms,
+        np.arange(len(support)),
+        support,
+        scope="local",
+        row_offsets=np.concatenate([[0], np.cumsum(known)]),
+        prediction=rows.label,
+        **about,
+    )
+
+
+def reason_terms(tables: TreeTables, rows: Rows) -> Terms:
+    """Prime implicant around the reason of each row.
+
+    The bounds of the cells of a minimal reason are widened until another class
+    stops them; what results is maximal, hence among the prime implicants.
+    """
+    found, top = full_boxes(tables)
+    low, high = kernels.widened(
+        rows.codes, rows.reason, rows.label, top, tables.n_cuts, *found
+    )
+    return Terms(low, high, rows.label, rows.reason)
 
 
 def _order(terms: Terms, support: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -71,38 +126,16 @@ def _order(terms: Terms, support: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.lexsort((*bounds, terms.bound.sum(axis=1), -support, terms.label))
 
 
-def _reason_terms(
-    tables: TreeTables,
-    terms: Terms,
-    codes: NDArray[np.int32],
-    prediction: NDArray[np.int32],
-    reasons: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """Prime implicant around the reason of each row, -1 where there is none.
+def _positions(terms: Terms, some: Terms) -> NDArray[np.int64]:
+    """Positions of some terms among all, -1 for those of undetermined rows."""
+    place = {line: i for i, line in enumerate(_lines(terms))}
+    found = [place[line] if line[0] >= 0 else -1 for line in _lines(some)]
+    return np.array(found, np.int64)
 
-    The bounds of the cells of a minimal reason are widened until another class
-    stops them; what results is maximal, hence among the prime implicants.
-    """
-    found, top = full_boxes(tables)
-    low, high = kernels.widened(codes, reasons, prediction, top, tables.n_cuts, *found)
-    place = {
-        (label, *bounds): i
-        for i, (label, bounds) in enumerate(
-            zip(
-                terms.label.tolist(),
-                map(tuple, np.hstack([terms.low, terms.high]).tolist()),
-                strict=True,
-            )
-        )
-    }
-    wide = map(tuple, np.hstack([low, high]).tolist())
-    return np.array(
-        [
-            place[label, *bounds] if label >= 0 else -1
-            for label, bounds in zip(prediction.tolist(), wide, strict=True)
-        ],
-        dtype=np.int64,
-    )
+
+def _lines(terms: Terms) -> Iterator[tuple[int, ...]]:
+    columns = np.column_stack([terms.label, terms.low, terms.high])
+    return map(tuple, columns.tolist())
 
 
 def _rule_set(

@@ -12,6 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skinterp.compat import FrozenEstimator, check_is_fitted
 from skinterp.trees import _boolean_tree_kernels as kernels
 
+LARGEST = np.finfo(np.float32).max
+
 
 class TreeTables(NamedTuple):
     """A tree over the cells of the grid of its thresholds.
@@ -144,7 +146,7 @@ def floor_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
-    below = np.nextafter(rounded, np.float32(-np.inf))
+        below = np.nextafter(rounded, np.float32(-np.inf))
     return np.where(rounded > values, below, rounded)
 
 
@@ -156,18 +158,15 @@ def tree_tables(estimator: DecisionTreeClassifier) -> TreeTables:
     column = tree.feature[inner]
     floors = floor_float32(tree.threshold[inner])
     used, position = np.unique(column, return_inverse=True)
-    order = np.lexsort((floors, position))
+    cuts, cut = _grid(floors, position, len(used))
     nodes = np.full((tree.node_count, kernels.N_FIELDS), -1, np.int32)
     nodes[:, kernels.LEFT] = left
     nodes[:, kernels.RIGHT] = right
     nodes[inner, kernels.COLUMN] = column
     nodes[inner, kernels.FEATURE] = position
+    nodes[inner, kernels.CUT] = cut
     skips_left = tree.missing_go_to_left[inner].astype(bool)
     nodes[inner, kernels.SKIP] = np.where(skips_left, left[inner], right[inner])
-    cuts = _cuts(floors[order], position[order], len(used))
-    for j, values in enumerate(cuts):
-        of_feature = inner[position == j]
-        nodes[of_feature, kernels.CUT] = _cut_index(values, floors[position == j])
     value = np.ascontiguousarray(tree.value[:, 0, :], dtype=np.float64)
     nodes[:, kernels.LABEL] = value.argmax(axis=1)
     threshold = np.full(tree.node_count, np.nan, np.float32)
@@ -188,26 +187,23 @@ def tree_tables(estimator: DecisionTreeClassifier) -> TreeTables:
     )
 
 
-def _cuts(
+def _grid(
     floors: NDArray[np.float32], position: NDArray[np.int64], n_used: int
-) -> tuple[NDArray[np.float32], ...]:
-    """Sorted distinct thresholds per feature that leave values on both sides."""
-    bounds = np.searchsorted(position, np.arange(n_used + 1))
-    cuts = []
-    for start, stop in pairwise(bounds):
-        values = np.unique(floors[start:stop])
-        # Trees that saw missing values have tests "x <= inf" for "is present".
-        top = np.finfo(np.float32).max
-        cuts.append(values[(values >= -top) & (values < top)])
-    return tuple(cuts)
+) -> tuple[tuple[NDArray[np.float32], ...], NDArray[np.int64]]:
+    """Sorted distinct thresholds per feature, and the last cell left of each test.
 
-
-def _cut_index(
-    cuts: NDArray[np.float32], floors: NDArray[np.float32]
-) -> NDArray[np.int64]:
-    """Last cell on the left side of each threshold."""
-    index = np.searchsorted(cuts, floors, side="right") - 1
-    return np.where(floors >= np.finfo(np.float32).max, len(cuts), index)
+    Thresholds with no float32 on one side are no cuts. Trees that saw missing values
+    have some: "x <= inf" asks whether x is there.
+    """
+    order = np.lexsort((floors, position))
+    value, feature = floors[order], position[order]
+    is_cut = (value >= -LARGEST) & (value < LARGEST)
+    is_cut[1:] &= (value[1:] != value[:-1]) | (feature[1:] != feature[:-1])
+    start = np.searchsorted(feature[is_cut], np.arange(n_used + 1))
+    flat = value[is_cut]
+    cut = np.empty(len(floors), np.int64)
+    cut[order] = np.cumsum(is_cut) - 1 - start[feature] + (value >= LARGEST)
+    return tuple(flat[i:j] for i, j in pairwise(start)), cut
 
 
 def cell_codes(tables: TreeTables, X: NDArray[np.float32]) -> NDArray[np.int32]:

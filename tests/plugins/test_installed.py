@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+import skinterp
+
 BROKEN = {
     "import-error": ("raise RuntimeError('no luck')", "RuntimeError: no luck"),
     "missing-module": ("import there_is_no_such", "'there_is_no_such' is missing"),
@@ -236,7 +238,7 @@ def test_the_command_misses_what_is_allowed(site: Any) -> None:
 
 
 def test_python_is_the_one_of_the_tests(site: Any) -> None:
-    """What the other tests see is the library of this tree."""
+    """What the other tests see is the library under test."""
     done = site.run("-c", "import sys, skinterp; print(sys.executable, skinterp)")
     assert done.stdout.startswith(sys.executable)
-    assert str(Path(__file__).resolve().parents[2] / "skinterp") in done.stdout
+    assert str(Path(skinterp.__file__).parent) in done.stdout

@@ -1,7 +1,10 @@
 """Every check is seen to find what it is there for, and to pass what is right."""
 
+import traceback
+
 import pytest
 from broken import BROKEN, BROKEN_PROCESSES
+from broken.showing import HidesColumns
 from broken_heavy import HeavyImport
 
 from skinterp.testing import _sklearn, mocks
@@ -34,6 +37,9 @@ def test_check_finds_a_broken_estimator(name, announced):
     assert name in checks, f"{name} does not apply to {BROKEN[name].__name__}"
     with pytest.raises(Exception) as caught:  # noqa: PT011
         checks[name]()
+    # a crash of the check itself would be no finding
+    where = traceback.extract_tb(caught.tb)[-1].filename
+    assert isinstance(caught.value, AssertionError) or "_checks_" not in where
     # scikit-learn's own assertions may come without a message
     assert str(caught.value) or name not in CHECKS
 
@@ -41,6 +47,12 @@ def test_check_finds_a_broken_estimator(name, announced):
 @parametrize_with_methods(RIGHT)
 def test_right_estimator_passes(estimator, check):
     check(estimator)
+
+
+def test_columns_left_out_of_a_picture_must_be_told():
+    checks = dict(checks_of(Case(HidesColumns())))
+    with pytest.raises(AssertionError, match=r"the picture hides \d+ columns"):
+        checks["check_plot_widths"]()
 
 
 def test_heavy_import_is_named(announced):

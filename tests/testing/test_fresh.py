@@ -43,12 +43,12 @@ def test_one_process_serves_all(in_process_only, monkeypatch):
 @pytest.mark.parametrize(
     ("culprit", "says"),
     [
-        (HangsInFreshProcess, "does not finish within 5 s"),
+        (HangsInFreshProcess, "does not finish within 4 s"),
         (EndsFreshProcess, "ends the process with code 7"),
     ],
 )
 def test_culprit_is_named_and_the_rest_goes_on(in_process_only, culprit, says):
-    session = FreshSession(seconds=5)
+    session = FreshSession(seconds=4)
     bad, good = Case(culprit()), Case(CenterTransformer())
     session.announce(bad)
     session.announce(good)

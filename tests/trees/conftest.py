@@ -14,21 +14,24 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.trees import BooleanTreeClassifier
 
-# A spec is a label, or (feature, threshold, below, above).
+# A spec is a label, or (feature, threshold, below, above); a fifth item says that
+# missing values go below. The threshold inf asks whether a value is there.
 
 
 def label_of(spec, row):
     while isinstance(spec, tuple):
-        feature, threshold, below, above = spec
-        spec = below if row[feature] <= threshold else above
+        feature, threshold, below, above, *skips = spec
+        cell = row[feature]
+        goes_below = any(skips) if np.isnan(cell) else cell <= threshold
+        spec = below if goes_below else above
     return spec
 
 
 def thresholds_of(spec):
     if not isinstance(spec, tuple):
         return set()
-    feature, threshold, below, above = spec
-    return {(feature, threshold)} | thresholds_of(below) | thresholds_of(above)
+    own = {(spec[0], spec[1])} if np.isfinite(spec[1]) else set()
+    return own | thresholds_of(spec[2]) | thresholds_of(spec[3])
 
 
 def axes_of(*specs, n_features):
@@ -44,10 +47,15 @@ def grid_of(*specs, n_features):
     return list(itertools.product(*axes_of(*specs, n_features=n_features)))
 
 
-def answers(spec, row, axes):
-    """Labels of all completions of a row with NaN."""
+def answers(spec, row, axes, *, learned=False):
+    """Labels of all completions of a row with NaN.
+
+    With `learned`, staying missing is one of the possibilities.
+    """
+    more = [np.nan] if learned else []
     choices = [
-        axis if np.isnan(cell) else [cell] for axis, cell in zip(axes, row, strict=True)
+        [*axis, *more] if np.isnan(cell) else [cell]
+        for axis, cell in zip(axes, row, strict=True)
     ]
     return {label_of(spec, full) for full in itertools.product(*choices)}
 
@@ -94,7 +102,8 @@ def fitted_tree(spec, n_features, classes=(0, 1), *, weights=None):
             left, n_left, total_left = add(node[2])
             right, n_right, total_right = add(node[3])
             count, total = n_left + n_right, total_left + total_right
-            lines[place] = (left, right, node[0], node[1], 0.5, 2, count, 0)
+            skips = int(any(node[4:]))
+            lines[place] = (left, right, node[0], node[1], 0.5, 2, count, skips)
         else:
             count = next(supply)
             total = count * (np.arange(len(classes)) == node)
@@ -131,12 +140,17 @@ def boolean_tree(spec, n_features, X=None, classes=(0, 1), **params):
 
 
 @functools.cache
-def specs(n_features, thresholds=(0.5,), labels=(0, 1), max_leaves=8):
+def specs(n_features, thresholds=(0.5,), labels=(0, 1), max_leaves=8, *, skips=False):
     """Random trees, some with repeated tests on a path."""
+    way = (st.booleans(),) if skips else ()
     return st.recursive(
         st.sampled_from(labels),
         lambda inner: st.tuples(
-            st.integers(0, n_features - 1), st.sampled_from(thresholds), inner, inner
+            st.integers(0, n_features - 1),
+            st.sampled_from(thresholds),
+            inner,
+            inner,
+            *way,
         ),
         max_leaves=max_leaves,
     )

@@ -98,6 +98,7 @@ def test_lookahead_lies_between_the_optimum_and_the_tree(twins, data):
     best, plain = tree.expected_cost(), tree.expected_cost(order="tree")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acquisition, "MAX_EXACT", 0)
+        patch.setattr(acquisition, "MAX_STATES", 0)
         greedy = tree.expected_cost()
         assert followed_cost(tree, np.array(X), costs) == pytest.approx(greedy)
     assert best - 1e-9 <= greedy <= plain + 1e-9
@@ -108,7 +109,8 @@ def test_many_features_are_bought_one_step_ahead():
     costs = np.random.default_rng(0).integers(1, 10, X.shape[1])
     base = DecisionTreeClassifier(max_depth=6, random_state=0)
     tree = BooleanTreeClassifier(base, feature_costs=costs).fit(X, y)
-    assert len(tree.used_features_) > acquisition.MAX_EXACT
+    rows, n_used = tree.training_cells_.shape
+    assert not acquisition.is_small(n_used, rows)
     cost = tree.expected_cost()
     assert cost < tree.expected_cost(order="tree") - 0.1
     assert followed_cost(tree, X, costs) == pytest.approx(cost)
@@ -139,6 +141,17 @@ def test_one_call_answers_for_many_rows():
     assert ((together < 0) == tree.determined(partly)).all()
     chosen = np.flatnonzero(together >= 0)
     assert np.isnan(partly[chosen, together[chosen]]).all()
+
+
+def test_a_row_of_a_frame_is_taken_as_it_is():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    tree = BooleanTreeClassifier().fit(X, y)
+    row = X.iloc[3].copy()
+    assert tree.next_feature(row) == -1
+    row[:] = NAN
+    assert tree.next_feature(row) == tree.next_feature(X[:1] * NAN)[0] >= 0
+    with pytest.raises(ValueError, match="feature names should match"):
+        tree.next_feature(row[::-1])
 
 
 def test_order_is_checked():

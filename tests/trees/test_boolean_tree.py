@@ -78,7 +78,7 @@ def informative_gaps(seed=0):
     return X, y
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(4))
 def test_trees_fitted_on_missing_values(seed):
     X, y = informative_gaps(seed)
     tree = BooleanTreeClassifier(deep(max_depth=5)).fit(X, y)
@@ -190,6 +190,24 @@ def test_too_many_terms_are_refused_in_explain_alone():
     for call in (tree.explain, lambda: tree.explain(X), lambda: tree.canonical_key_):
         with pytest.raises(ValueError, match="more than max_terms=5 prime"):
             call()
+
+
+def test_reasons_alone_need_no_budget():
+    X, y = load_breast_cancer(return_X_y=True)
+    partly = lose(X, 0.2)
+    rich = BooleanTreeClassifier(deep()).fit(X, y).explain(partly)
+    poor = BooleanTreeClassifier(deep(), max_terms=1).fit(X, y)
+    rules = poor.explain(partly, reasons_only=True)
+    rules.check_faithful(poor, partly)
+    assert (rules.prediction == rich.prediction).all()
+    known = rules.prediction >= 0
+    assert (np.diff(rules.row_offsets) == known).all()
+    for i in np.flatnonzero(known):
+        r, q = rules.row_offsets[i], rich.row_offsets[i]
+        assert rules.literals(r) == rich.literals(q)
+        assert rules.support[r] == rich.support[q]
+    with pytest.raises(ValueError, match="reasons_only=True speaks about rows"):
+        poor.explain(reasons_only=True)
 
 
 def test_exclusive_or_of_many_columns_needs_many_terms():

@@ -225,6 +225,23 @@ class HandsNanOn(LinearRegressor):
         return np.asarray(X, dtype=float)
 
 
+@breaks("check_kinds_of_missing")
+class KnowsNanOnly(Classifier):
+    def _seen(self, X, y, weight):
+        return self._filled(X), y, weight
+
+    def _validate_X(self, X):
+        return super()._validate_X(self._filled(X))
+
+    def _filled(self, X):
+        return np.nan_to_num(np.asarray(X, dtype=float))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
 # -- edges -------------------------------------------------------------------------
 
 

@@ -101,6 +101,17 @@ class DrawsElsewhere(Attribution):
         return super().plot()
 
 
+@breaks("another fault for check_plot_widths")
+class HidesTheRest(Attribution):
+    def plot(self, ax=None):
+        ax = super().plot(ax)
+        ax.set_xlabel("importance")
+        return ax
+
+
+HidesColumns = BROKEN_SHOWING.pop("another fault for check_plot_widths")
+
+
 @breaks("check_plot_widths")
 class FailsWhenWide(Attribution):
     def plot(self, ax=None):

@@ -1,0 +1,1 @@
+"""Benchmarks: ours and a peer on the same work in one run."""
