@@ -98,13 +98,17 @@ class Expression(Explanation):
 
     def _check(self) -> None:
         if self.scope != "global":
-            msg = "an expression has the scope 'global': it speaks about the whole model"
+            msg = (
+                "an expression has the scope 'global': it speaks about the whole model"
+            )
             raise ValueError(msg)
         if not self.formulas:
             msg = "formulas is empty; an expression needs at least one"
             raise ValueError(msg)
         if not -1 <= self.chosen < len(self.formulas):
-            msg = f"chosen={self.chosen} is no position in {len(self.formulas)} formulas"
+            msg = (
+                f"chosen={self.chosen} is no position in {len(self.formulas)} formulas"
+            )
             raise ValueError(msg)
         for formula in self.formulas:
             formulas_of.check(formula, len(self.feature_names))

@@ -10,7 +10,7 @@ import numpy as np
 
 from skinterp.explanation._drawing import make_axes, shorten
 from skinterp.explanation._formula import MANY, Formula
-from skinterp.explanation._formula_text import number, quote, say
+from skinterp.explanation._formula_text import SIGNS, number, quote, say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ MAX_FRONT = 30
 MAX_CHILDREN = 6
 MAX_DEPTH = 9
 ACCENT, SOFT = "C3", "C0"
-_SIGNS = {"add": "+", "mul": "×", "pow": "^", "piecewise": "if"}
+_WORDS = {"add": "+", "mul": "×", "pow": "^", "piecewise": "if", **SIGNS}
 _LATEX = str.maketrans(
     {
         **{character: f"\\{character}" for character in "#$%&_{}"},
@@ -36,15 +36,14 @@ _CONSTANTS = ("E", "I", "e", "i", "pi")
 
 def say_expression(expression: Expression) -> str:
     """Chosen formula, then the others on the front."""
-    lines = []
-    if expression.chosen >= 0:
-        lines.append(f"{_target(expression)} = {_cut(expression, expression.chosen)}")
     others = [i for i in range(len(expression)) if i != expression.chosen]
-    if not others:
-        return lines[0] + _say_error(expression, expression.chosen)
-    if lines:
-        lines[0] += _say_error(expression, expression.chosen)
-        lines.append(f"{len(others)} more on the front:")
+    lines = [f"{len(others)} formulas of a front:"]
+    if expression.chosen >= 0 or len(expression) == 1:
+        i = max(expression.chosen, 0)
+        text = _cut(expression, i)
+        lines = [f"{_target(expression)} = {text}{_say_error(expression, i)}"]
+        others = [j for j in others if j != i]
+        lines += [f"{len(others)} more on the front:"] if others else []
     for i in others[:MAX_FRONT]:
         lines.append(f"  - {_cut(expression, i, 200)}{_say_error(expression, i)}")
     rest = len(others) - MAX_FRONT
@@ -93,9 +92,9 @@ def draw_front(expression: Expression, ax: Axes | None) -> Axes:
         ax.set_yscale("log")
     i = expression.chosen
     if i >= 0:
-        words = shorten(say(expression.formulas[i], expression.feature_names, 4), 60)
-        ax.plot(sizes[i], errors[i], "*", color=ACCENT, ms=14, label=words)
-        ax.legend(frameon=False, loc="upper right", fontsize=9)
+        words = shorten(say(expression.formulas[i], expression.feature_names, 4), 80)
+        ax.plot(sizes[i], errors[i], "*", color=ACCENT, ms=14)
+        ax.set_title(f"★ {words}", fontsize=10, color=ACCENT)
     ax.set_xlabel("complexity (numbers, columns and operations)")
     ax.set_ylabel("mean squared error on the training rows")
     return ax
@@ -167,12 +166,14 @@ def _take_apart(
     if not isinstance(part, tuple):
         return number(part, 4), ()
     operation, *arguments = part
-    if operation in ("column", "rational") or not arguments:
+    if operation == "column":
+        return names[arguments[0]], ()
+    if operation == "rational" or not arguments:
         return say(part, names), ()
     if depth == MAX_DEPTH:
         return "…", ()
     shown = tuple(_few(arguments, operation))
-    return _SIGNS.get(operation, operation), shown
+    return _WORDS.get(operation, operation), shown
 
 
 def _few(arguments: list[Formula], operation: str) -> Iterator[Formula]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from skinterp.explanation._formula import COMPARE, CONSTANTS, Formula
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
-_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 HALF = ("rational", 1, 2)
 
 Said = tuple[str, int]  # text, and how strongly its parts hold together
@@ -51,7 +51,7 @@ def _say(formula: Formula, names: Sequence[str], digits: int) -> Said:
         return _say_power(arguments, names, digits)
     said = [_say(argument, names, digits) for argument in arguments]
     if operation in COMPARE:
-        return f"{said[0][0]} {_SIGNS[operation]} {said[1][0]}", _SUM
+        return f"{said[0][0]} {SIGNS[operation]} {said[1][0]}", _SUM
     return f"{operation}({', '.join(text for text, _ in said)})", _ATOM
 
 

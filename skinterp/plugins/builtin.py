@@ -38,7 +38,7 @@ METHODS = (
         explains={"global": ("expression",)},
         requires=("sympy>=1.12", "pyoperon>=0.5"),
         reference="arXiv:2410.13681",
-        search_space={"scale": (True, "spread")},
+        search_space={"scale": ("spread", "standard")},
         cost="expensive",
     ),
 )

@@ -90,11 +90,14 @@ def read_postfix(nodes: Sequence[Any], columns: dict[int, int]) -> Formula:
     """Formula of Operon's nodes: arguments before operation, the first one last."""
     stack: list[Formula] = []
     for node in nodes:
-        kind = node.Type.name.lower()
+        # pyoperon 0.6 has the types of fmin and fmax swapped, the names are right
+        kind = node.Name if node.Name in ("fmin", "fmax") else node.Type.name.lower()
         if kind == "constant":
             stack.append(float(node.Value))
         elif kind == "variable":
-            stack.append(("mul", float(node.Value), ("column", columns[node.HashValue])))
+            stack.append(
+                ("mul", float(node.Value), ("column", columns[node.HashValue]))
+            )
         else:
             arguments = [stack.pop() for _ in range(node.Arity)]
             stack.append(_operon_operation(kind, arguments))
@@ -115,9 +118,7 @@ def _operon_operation(kind: str, arguments: list[Formula]) -> Formula:
     if kind in _SAME:
         return (kind, first)
     known: dict[str, Callable[[], Formula]] = {
-        "aq": lambda: divided(
-            first, ("pow", ("add", 1, ("pow", rest[0], 2)), HALF)
-        ),
+        "aq": lambda: divided(first, ("pow", ("add", 1, ("pow", rest[0], 2)), HALF)),
         "cbrt": lambda: (
             "mul",
             ("sign", first),
@@ -192,7 +193,7 @@ def _protected(value: Formula, by: Formula, instead: int) -> Formula:
 
 
 def _read_pysr(engine: Any) -> Found:
-    if not hasattr(engine.equations_, "index"):
+    if isinstance(engine.equations_, list):
         msg = f"{type(engine).__name__} was fitted to several targets; one is expected"
         raise ValueError(msg)
     places = list(engine.equations_.index)

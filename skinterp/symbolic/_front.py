@@ -34,11 +34,11 @@ class Scaling:
 
     @classmethod
     def of(
-        cls, X: Floats, y: Floats, columns: NDArray[np.intp], how: bool | str
+        cls, X: Floats, y: Floats, columns: NDArray[np.intp], how: str | None
     ) -> Scaling:
-        """Scaling of the chosen columns: "standard", "spread" or none."""
+        """Scaling of the chosen columns: "standard", "spread" or None."""
         p = len(columns)
-        if how is False:
+        if how is None:
             return cls(columns, np.zeros(p), np.ones(p), 0.0, 1.0)
         kept = X[:, columns]
         center, target_center = kept.mean(axis=0), float(y.mean())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
 from skinterp.compat import (
     HasMethods,
-    Options,
     StrOptions,
     check_is_fitted,
     fit_context,
@@ -23,9 +22,6 @@ from skinterp.compat import (
 from skinterp.explanation import Expression
 from skinterp.symbolic._engines import default_engine, read_engine
 from skinterp.symbolic._front import Scaling, compute, differ, front, tidy
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 
 class PANSymbolicRegressor(
@@ -48,10 +44,10 @@ class PANSymbolicRegressor(
     selector : selector, "passthrough" or None, default=None
         A selector with ``get_support``, fitted on the training rows. "passthrough"
         keeps all columns. None takes ``PANSelector()``.
-    scale : {True, "spread", False}, default=True
-        How columns and target are scaled for the search. True: mean 0 and standard
-        deviation 1. "spread": divided by their standard deviation alone, so that a
-        product of columns is still a product. False: not at all.
+    scale : {"spread", "standard"} or None, default="spread"
+        How columns and target are scaled for the search. "spread": divided by their
+        standard deviation, so that a product of columns is still a product.
+        "standard": mean 0 and standard deviation 1. None: not at all.
     random_state : int, RandomState instance or None, default=None
         Seed of the selector and of the regressor, where these have none of their own.
 
@@ -89,6 +85,9 @@ class PANSymbolicRegressor(
     float32 (pyoperon, PySR). ``fit`` checks on the training rows that both agree, and
     raises if they do not.
 
+    The paper scales to mean 0 before the search. That turns a product of columns into
+    a product of sums, which is harder to find; so the default here leaves the mean.
+
     The cost is that of the selector plus that of the regressor on the columns left.
 
     References
@@ -119,7 +118,7 @@ class PANSymbolicRegressor(
             StrOptions({"passthrough"}),
             None,
         ],
-        "scale": [Options(bool, {True, False}), StrOptions({"spread"})],
+        "scale": [StrOptions({"spread", "standard"}), None],
         "random_state": ["random_state"],
     }
 
@@ -128,7 +127,7 @@ class PANSymbolicRegressor(
         estimator: Any = None,
         *,
         selector: Any = None,
-        scale: bool | str = True,
+        scale: str | None = "spread",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -190,7 +189,9 @@ class PANSymbolicRegressor(
         if isinstance(self.selector, str):
             self.selector_ = None
             return everything
-        selector = _default_selector() if self.selector is None else clone(self.selector)
+        selector = (
+            _default_selector() if self.selector is None else clone(self.selector)
+        )
         _seed(selector, random)
         self.selector_ = selector.fit(X, y)
         support = np.asarray(self.selector_.get_support(), dtype=bool)
@@ -266,8 +267,8 @@ class PANSymbolicRegressor(
 
     def _no_formula(self) -> str:
         return (
-            f"estimator={self.estimator!r} has no formula that can be read. Allowed for "
-            "this are SymbolicRegressor of pyoperon or gplearn, PySRRegressor, and "
+            f"estimator={self.estimator!r} has no formula that can be read. "
+            "Allowed are SymbolicRegressor of pyoperon or gplearn, PySRRegressor, and "
             "linear models."
         )
 
@@ -281,13 +282,14 @@ class PANSymbolicRegressor(
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        from sklearn.feature_selection import SelectPercentile, f_regression
+        from sklearn.feature_selection import SelectFromModel
         from sklearn.linear_model import LinearRegression
 
-        screen = SelectPercentile(f_regression, percentile=60)
+        linear = LinearRegression()
+        screen = SelectFromModel(linear, threshold="0.5*mean")
         return [
-            {"estimator": LinearRegression(), "selector": screen},
-            {"estimator": LinearRegression(), "selector": "passthrough"},
+            {"estimator": linear, "selector": screen},
+            {"estimator": linear, "selector": "passthrough", "scale": "standard"},
         ]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -302,12 +304,12 @@ class PANSymbolicRegressor(
 
     def __skinterp_tags__(self) -> SkinterpTags:
         engine = () if self.estimator is not None else ("pyoperon>=0.5",)
-        return SkinterpTags(stochastic=True, requires=("sympy>=1.12", *engine))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = False
-        return tags
+        drawn = any(
+            part is None or _seeds_of(part)
+            for part in (self.estimator, self.selector)
+            if not isinstance(part, str)
+        )
+        return SkinterpTags(stochastic=drawn, requires=("sympy>=1.12", *engine))
 
 
 def _default_selector() -> Any:
@@ -318,14 +320,19 @@ def _default_selector() -> Any:
 
 def _seed(estimator: Any, random: np.random.RandomState) -> None:
     """Give a seed to an estimator, and to those inside, where they have none."""
-    names = sorted(
-        name
-        for name, value in estimator.get_params(deep=True).items()
-        if name.rpartition("__")[2] == "random_state" and value is None
-    )
-    seeds = {name: int(random.randint(np.iinfo(np.int32).max)) for name in names}
-    if seeds:
+    most = np.iinfo(np.int32).max
+    unset = [name for name, value in _seeds_of(estimator).items() if value is None]
+    if unset:
+        seeds = {name: int(random.randint(most)) for name in sorted(unset)}
         estimator.set_params(**seeds)
+
+
+def _seeds_of(estimator: Any) -> dict[str, Any]:
+    """Parameters ``random_state`` of an estimator and of those inside."""
+    if not hasattr(estimator, "get_params"):
+        return {}
+    parameters = estimator.get_params(deep=True).items()
+    return {n: v for n, v in parameters if n.rpartition("__")[2] == "random_state"}
 
 
 def _engine_predict(engine: Any, scaling: Scaling, X: NDArray) -> NDArray[np.float64]:
