@@ -146,7 +146,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
     >>> from skinterp.symbolic import PANSelector
     >>> X = np.random.default_rng(0).uniform(1, 5, size=(300, 30))
     >>> y = X[:, 3] * X[:, 7]
-    >>> selector = PANSelector(n_chains=4, n_burn=200, n_draws=200, random_state=0)
+    >>> selector = PANSelector(n_burn=500, n_draws=500, random_state=0)
     >>> selector.fit_transform(X, y).shape
     (300, 2)
     >>> selector.get_feature_names_out()
@@ -377,7 +377,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
                 "groups even where all columns matter. With few columns, say with "
                 "min_features how many to keep, or use them all.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if self.snr_ < LOW_SNR and self.rule == "vip_rank":
             warnings.warn(
@@ -385,7 +385,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
                 "level about a third of the columns that don't matter is kept. "
                 "rule='g_se' keeps fewer, and may lose columns that matter.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
