@@ -20,6 +20,7 @@ from scipy.linalg import lstsq
 from scipy.stats import chi2
 
 from skinterp.symbolic import _bart_kernels as kernels
+from skinterp.symbolic import _bart_moves as moves
 from skinterp.symbolic._bart_kernels import Forest, Prior, Scratch, Table
 from skinterp.symbolic._bart_random import seeded_state
 
@@ -225,11 +226,11 @@ def run_chain(
     step = max(1, int(STEPS_PER_CALL / (len(y) * settings.n_trees)))
     for done in range(0, settings.n_burn, step):
         stop.check()
-        kernels.run_sweeps(*fixed, min(step, settings.n_burn - done))
+        moves.run_sweeps(*fixed, min(step, settings.n_burn - done))
     for done in range(0, settings.n_draws, step):
         stop.check()
         part = sigma[done : done + step]
-        kernels.run_draws(*fixed, part, shares, left_over, new_ranks, predictions)
+        moves.run_draws(*fixed, part, shares, left_over, new_ranks, predictions)
     n_draws = max(settings.n_draws, 1)
     return ChainResult(
         sigma=sigma * width,

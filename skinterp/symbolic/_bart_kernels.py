@@ -1,4 +1,4 @@
-"""Kernels of the BART sampler: the moves on one tree, and the draws between them.
+"""What the moves of the BART sampler are made of, and how a forest is laid out.
 
 Rows stand in an order of their own in each tree, such that the rows of a node are one
 segment. A move touches only the rows of its node: GROW and CHANGE partition the
@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 
 from skinterp.symbolic._bart_random import (
     Words,
-    chi_square,
     integer_below,
-    normal,
-    uniform,
 )
 
 Floats = NDArray[np.float64]
@@ -40,10 +37,6 @@ N_FIELDS = 7
 LEAF = -1
 FREE = -2
 
-GROW, PRUNE, CHANGE = 0, 1, 2
-# bartMachine's shares of the moves
-P_GROW = 2.5 / 9
-P_PRUNE = 2.5 / 9
 LANES = 8
 MAX_TRIES = 64
 
@@ -172,21 +165,21 @@ def draw_column(table: Table, rows: NDArray[np.uint32], state: Words) -> int:
     By rejection, which costs nothing per column. Where it fails often, the columns
     are counted instead: the same distribution.
     """
-    usable = table.usable
+    ranks, usable = table.ranks, table.usable
     if len(usable) == 0:
         return -1
     for _ in range(MAX_TRIES):
         j = usable[integer_below(state, len(usable))]
-        if varies(table.ranks[j], rows):
+        if varies(ranks[j], rows):
             return j
     valid = 0
     for j in usable:
-        valid += varies(table.ranks[j], rows)
+        valid += varies(ranks[j], rows)
     if valid == 0:
         return -1
     k = integer_below(state, valid)
     for j in usable:
-        if varies(table.ranks[j], rows):
+        if varies(ranks[j], rows):
             if k == 0:
                 return j
             k -= 1
@@ -213,18 +206,19 @@ def draw_cut(
             for k in range(n):
                 if ranks[rows[k]] > cut:
                     return int(cut)
+    seen, distinct = scratch.seen, scratch.distinct
     found, largest = 0, 0
     for k in range(n):
         rank = ranks[rows[k]]
-        if scratch.seen[rank] == 0:
-            scratch.seen[rank] = 1
-            scratch.distinct[found] = rank
+        if seen[rank] == 0:
+            seen[rank] = 1
+            distinct[found] = rank
             found += 1
             largest = max(largest, int(rank))
     for k in range(found):
-        scratch.seen[scratch.distinct[k]] = 0
+        seen[distinct[k]] = 0
     while True:
-        cut = int(scratch.distinct[integer_below(state, found)])
+        cut = int(distinct[integer_below(state, found)])
         if cut != largest:
             return cut
 
@@ -292,202 +286,6 @@ def set_leaf(nodes: Ints, s: int, parent: int, start: int, stop: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def grow(
-    t: int,
-    growable: int,
-    prunable: int,
-    table: Table,
-    forest: Forest,
-    scratch: Scratch,
-    prior: Prior,
-    state: Words,
-) -> bool:
-    """Propose to split a leaf."""
-    nodes, top = forest.nodes[t], forest.top[t]
-    if growable == 0:
-        return False
-    s = nth_growable(nodes, integer_below(state, growable), prior.min_leaf)
-    start, stop = nodes[s, START], nodes[s, STOP]
-    rows = forest.order[t, start:stop]
-    j = draw_column(table, rows, state)
-    left = free_pair(nodes, top)
-    if j < 0 or left < 0:
-        return False
-    ranks = table.ranks[j]
-    tied = table.n_distinct[j] < len(forest.residual)
-    cut = draw_cut(ranks, tied, rows, scratch, state)
-    n_left, sum_of_left = sum_left(ranks, cut, rows, forest.residual)
-    n, value = stop - start, forest.values[t, s]
-    if min(n_left, n - n_left) < prior.min_leaf:
-        return False
-    sum_of_right = scratch.total[s] - sum_of_left
-    sigma2, variance = forest.sigma2[0], prior.leaf_variance
-    parent = nodes[s, PARENT]
-    after = prunable + 1 - int(parent >= 0 and has_leaf_children(nodes, parent))
-    p_grow = 1.0 if top == 1 else P_GROW
-    log_ratio = (
-        log_marginal(n_left, sum_of_left + n_left * value, sigma2, variance)
-        + log_marginal(
-            n - n_left, sum_of_right + (n - n_left) * value, sigma2, variance
-        )
-        - log_marginal(n, scratch.total[s] + n * value, sigma2, variance)
-        + prior.log_grow[nodes[s, DEPTH]]
-        + math.log(P_PRUNE * growable / (p_grow * after))
-    )
-    if math.log(1.0 - uniform(state)) >= log_ratio:
-        return False
-    partition(ranks, cut, rows, scratch.rows, forest.leaf_of[t], left)
-    nodes[s, COLUMN], nodes[s, CUT], nodes[s, LEFT] = j, cut, left
-    set_leaf(nodes, left, s, start, start + n_left)
-    set_leaf(nodes, left + 1, s, start + n_left, stop)
-    forest.values[t, left] = forest.values[t, left + 1] = value
-    scratch.total[left], scratch.total[left + 1] = sum_of_left, sum_of_right
-    forest.top[t] = max(top, left + 2)
-    return True
-
-
-@njit(cache=True, nogil=True)
-def prune(
-    t: int,
-    growable: int,
-    prunable: int,
-    forest: Forest,
-    scratch: Scratch,
-    prior: Prior,
-    state: Words,
-) -> bool:
-    """Propose to make a node with two leaf children a leaf."""
-    nodes = forest.nodes[t]
-    s = nth_prunable(nodes, integer_below(state, prunable))
-    left, right = nodes[s, LEFT], nodes[s, LEFT] + 1
-    start, middle, stop = nodes[s, START], nodes[right, START], nodes[s, STOP]
-    n_left, n_right = middle - start, stop - middle
-    value, other = forest.values[t, left], forest.values[t, right]
-    sigma2, variance = forest.sigma2[0], prior.leaf_variance
-    sum_left_ = scratch.total[left] + n_left * value
-    sum_right = scratch.total[right] + n_right * other
-    before = growable + 1
-    before -= int(n_left >= 2 * prior.min_leaf) + int(n_right >= 2 * prior.min_leaf)
-    p_grow = 1.0 if s == 0 else P_GROW
-    log_ratio = (
-        log_marginal(n_left, sum_left_, sigma2, variance)
-        + log_marginal(n_right, sum_right, sigma2, variance)
-        - log_marginal(n_left + n_right, sum_left_ + sum_right, sigma2, variance)
-        + prior.log_grow[nodes[s, DEPTH]]
-        + math.log(P_PRUNE * before / (p_grow * prunable))
-    )
-    if math.log(1.0 - uniform(state)) >= -log_ratio:
-        return False
-    order, leaf_of = forest.order[t], forest.leaf_of[t]
-    for k in range(start, stop):
-        leaf_of[order[k]] = s
-    for k in range(middle, stop):
-        # one value for the whole leaf
-        forest.residual[order[k]] += other - value
-    nodes[s, COLUMN] = LEAF
-    nodes[left, COLUMN] = nodes[right, COLUMN] = FREE
-    forest.values[t, s] = value
-    scratch.total[s] = (
-        scratch.total[left] + scratch.total[right] + n_right * (other - value)
-    )
-    while forest.top[t] > 1 and nodes[forest.top[t] - 1, COLUMN] == FREE:
-        forest.top[t] -= 2
-    return True
-
-
-@njit(cache=True, nogil=True)
-def change(
-    t: int,
-    prunable: int,
-    table: Table,
-    forest: Forest,
-    scratch: Scratch,
-    prior: Prior,
-    state: Words,
-) -> bool:
-    """Propose another test in a node with two leaf children."""
-    nodes, order = forest.nodes[t], forest.order[t]
-    s = nth_prunable(nodes, integer_below(state, prunable))
-    left, right = nodes[s, LEFT], nodes[s, LEFT] + 1
-    start, middle, stop = nodes[s, START], nodes[right, START], nodes[s, STOP]
-    rows = order[start:stop]
-    j = draw_column(table, rows, state)
-    ranks = table.ranks[j]
-    tied = table.n_distinct[j] < len(forest.residual)
-    cut = draw_cut(ranks, tied, rows, scratch, state)
-    n0, sum0 = sum_left(ranks, cut, order[start:middle], forest.residual)
-    n1, sum1 = sum_left(ranks, cut, order[middle:stop], forest.residual)
-    n, n_left = stop - start, n0 + n1
-    if min(n_left, n - n_left) < prior.min_leaf:
-        return False
-    value, other = forest.values[t, left], forest.values[t, right]
-    old_left = scratch.total[left] + (middle - start) * value
-    old_right = scratch.total[right] + (stop - middle) * other
-    new_left = sum0 + n0 * value + sum1 + n1 * other
-    new_right = old_left + old_right - new_left
-    sigma2, variance = forest.sigma2[0], prior.leaf_variance
-    log_ratio = (
-        log_marginal(n_left, new_left, sigma2, variance)
-        + log_marginal(n - n_left, new_right, sigma2, variance)
-        - log_marginal(middle - start, old_left, sigma2, variance)
-        - log_marginal(stop - middle, old_right, sigma2, variance)
-    )
-    if math.log(1.0 - uniform(state)) >= log_ratio:
-        return False
-    # rows of both leaves mix: take out what each was given
-    for k in range(start, stop):
-        forest.residual[order[k]] += value if k < middle else other
-    partition(ranks, cut, rows, scratch.rows, forest.leaf_of[t], left)
-    nodes[s, COLUMN], nodes[s, CUT] = j, cut
-    nodes[left, STOP] = nodes[right, START] = start + n_left
-    forest.values[t, left] = forest.values[t, right] = 0.0
-    scratch.total[left], scratch.total[right] = new_left, new_right
-    return True
-
-
-@njit(cache=True, nogil=True)
-def move_tree(
-    t: int,
-    table: Table,
-    forest: Forest,
-    scratch: Scratch,
-    prior: Prior,
-    state: Words,
-) -> None:
-    """Propose one move, and accept it or not."""
-    growable, prunable = count_nodes(forest.nodes[t], forest.top[t], prior.min_leaf)
-    u = 0.0 if forest.top[t] == 1 else uniform(state)
-    if u < P_GROW:
-        kind = GROW
-        done = grow(t, growable, prunable, table, forest, scratch, prior, state)
-    elif u < P_GROW + P_PRUNE:
-        kind = PRUNE
-        done = prune(t, growable, prunable, forest, scratch, prior, state)
-    else:
-        kind = CHANGE
-        done = change(t, prunable, table, forest, scratch, prior, state)
-    forest.counts[kind, 0] += 1
-    forest.counts[kind, 1] += done
-
-
-@njit(cache=True, nogil=True)
-def draw_values(
-    t: int, forest: Forest, scratch: Scratch, prior: Prior, state: Words
-) -> None:
-    """Draw the values of the leaves, and note what their rows are to be given."""
-    nodes, values = forest.nodes[t], forest.values[t]
-    sigma2 = forest.sigma2[0]
-    for s in range(forest.top[t]):
-        if nodes[s, COLUMN] == LEAF:
-            n = nodes[s, STOP] - nodes[s, START]
-            total = scratch.total[s] + n * values[s]
-            variance = 1.0 / (n / sigma2 + 1.0 / prior.leaf_variance)
-            drawn = variance * total / sigma2 + math.sqrt(variance) * normal(state)
-            scratch.shift[s] = values[s] - drawn
-            values[s] = drawn
-
-
-@njit(cache=True, nogil=True)
 def shift_and_sum(
     residual: Floats,
     given: NDArray[np.uint16],
@@ -531,41 +329,6 @@ def shift_last(residual: Floats, given: NDArray[np.uint16], shift: Floats) -> fl
 
 
 @njit(cache=True, nogil=True)
-def sweep(
-    table: Table, forest: Forest, scratch: Scratch, prior: Prior, state: Words
-) -> None:
-    """Update each tree in turn, then sigma."""
-    n_trees, n = forest.leaf_of.shape
-    scratch.shift[: forest.top[n_trees - 1]] = 0.0  # nothing is due at first
-    before = n_trees - 1
-    for t in range(n_trees):
-        top = forest.top[t]
-        for s in range(top):
-            for lane in range(LANES):
-                scratch.sums[s, lane] = 0.0
-        shift_and_sum(
-            forest.residual,
-            forest.leaf_of[before],
-            scratch.shift,
-            forest.leaf_of[t],
-            scratch.sums,
-        )
-        for s in range(top):
-            total = 0.0
-            for lane in range(LANES):
-                total += scratch.sums[s, lane]
-            scratch.total[s] = total
-        move_tree(t, table, forest, scratch, prior, state)
-        draw_values(t, forest, scratch, prior, state)
-        before = t
-    squares = shift_last(forest.residual, forest.leaf_of[before], scratch.shift)
-    if prior.draw_sigma:
-        forest.sigma2[0] = (prior.freedom * prior.scale + squares) / chi_square(
-            state, prior.freedom + n
-        )
-
-
-@njit(cache=True, nogil=True)
 def add_shares(nodes: Ints, top: Ints, shares: Floats) -> None:
     """Add each column's share of all splits; nothing if there is no split."""
     splits = 0
@@ -590,41 +353,3 @@ def add_predictions(
                 right = ranks[nodes[t, s, COLUMN], i] > nodes[t, s, CUT]
                 s = nodes[t, s, LEFT] + right
             predictions[i] += values[t, s]
-
-
-@njit(cache=True, nogil=True)
-def run_sweeps(
-    table: Table,
-    forest: Forest,
-    scratch: Scratch,
-    prior: Prior,
-    state: Words,
-    n_sweeps: int,
-) -> None:
-    """Sweep, and keep nothing."""
-    for _ in range(n_sweeps):
-        sweep(table, forest, scratch, prior, state)
-
-
-@njit(cache=True, nogil=True)
-def run_draws(
-    table: Table,
-    forest: Forest,
-    scratch: Scratch,
-    prior: Prior,
-    state: Words,
-    sigma: Floats,
-    shares: Floats,
-    left_over: Floats,
-    new_ranks: Ranks,
-    predictions: Floats,
-) -> None:
-    """Sweep once per entry of ``sigma``, and add up what each draw says."""
-    for k in range(len(sigma)):
-        sweep(table, forest, scratch, prior, state)
-        sigma[k] = math.sqrt(forest.sigma2[0])
-        add_shares(forest.nodes, forest.top, shares)
-        for i in range(len(left_over)):
-            left_over[i] += forest.residual[i]
-        if len(predictions) > 0:
-            add_predictions(new_ranks, forest.nodes, forest.values, predictions)

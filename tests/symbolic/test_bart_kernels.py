@@ -8,6 +8,7 @@ from scipy import stats
 
 from skinterp.symbolic import _bart as bart
 from skinterp.symbolic import _bart_kernels as kernels
+from skinterp.symbolic import _bart_moves as moves
 from skinterp.symbolic import _bart_random as random
 from skinterp.symbolic._bart import BartSettings
 
@@ -39,7 +40,7 @@ def sampled(n=203, p=7, seed=0, sweeps=60, **settings):
     X[:, 2] = X[:, 2] > 0
     y = np.tanh(X[:, 0]) / 4 + X[:, 2] / 4 + rng.normal(scale=0.05, size=n) - 0.1
     args = start(X, y, BartSettings(n_trees=6, **settings), seed)
-    kernels.run_sweeps(*args, sweeps)
+    moves.run_sweeps(*args, sweeps)
     return X, y, args
 
 
@@ -234,7 +235,7 @@ def test_leaf_values_follow_their_conditional_law():
     _, forest, _, _, _ = args
     values = np.empty(20_000)
     for k in range(len(values)):
-        kernels.run_sweeps(*args, 1)
+        moves.run_sweeps(*args, 1)
         values[k] = forest.values[0, 0]
     law = stats.norm(0.4, math.sqrt(0.2))
     assert stats.kstest(values, law.cdf).pvalue > 0.001
@@ -250,7 +251,7 @@ def test_sigma_follows_its_conditional_law():
     prior, forest = args[3], args[1]
     draws = np.empty(20_000)
     for k in range(len(draws)):
-        kernels.run_sweeps(*args, 1)
+        moves.run_sweeps(*args, 1)
         draws[k] = forest.sigma2[0]
     squares = prior.freedom * prior.scale + (y**2).sum()
     law = stats.chi2(prior.freedom + n)
@@ -265,7 +266,7 @@ def test_copies_of_a_column_are_drawn_as_one():
     runs = []
     for p in (1, 50):
         args = start(np.tile(x, (1, p)), y, BartSettings(n_trees=5), 3)
-        kernels.run_sweeps(*args, 100)
+        moves.run_sweeps(*args, 100)
         runs.append((args[1].residual.copy(), args[1].counts.copy()))
     assert np.array_equal(runs[0][0], runs[1][0])
     assert np.array_equal(runs[0][1], runs[1][1])

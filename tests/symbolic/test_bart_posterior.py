@@ -13,6 +13,7 @@ from scipy.stats import chi2, invgamma, kstest
 
 from skinterp.symbolic import _bart as bart
 from skinterp.symbolic import _bart_kernels as kernels
+from skinterp.symbolic import _bart_moves as moves
 from skinterp.symbolic._bart import BartSettings
 
 RNG = np.random.default_rng(0)
@@ -95,9 +96,9 @@ def start(X, y, settings, seed=0, sigma_hat=0.3):
 def visits(args, n, thin):
     """Count how often each tuple of trees is visited."""
     forest, found, sigma2 = args[1], {}, np.empty(n)
-    kernels.run_sweeps(*args, 2000)
+    moves.run_sweeps(*args, 2000)
     for k in range(n):
-        kernels.run_sweeps(*args, thin)
+        moves.run_sweeps(*args, thin)
         key = tuple(read_tests(nodes) for nodes in forest.nodes)
         found[key] = found.get(key, 0) + 1
         sigma2[k] = forest.sigma2[0]
@@ -179,7 +180,7 @@ def test_depths_follow_the_prior_on_many_rows():
     nodes = args[1].nodes[0]
     splits, present = np.zeros(3), np.zeros(3)
     for _ in range(8000):
-        kernels.run_sweeps(*args, 10)
+        moves.run_sweeps(*args, 10)
         used = nodes[: args[1].top[0]]
         used = used[used[:, kernels.COLUMN] != kernels.FREE]
         for depth in range(3):
