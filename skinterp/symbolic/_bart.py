@@ -127,14 +127,21 @@ def sigma_estimates(X: Floats, targets: Floats) -> Floats:
     spread = targets.std(axis=0, ddof=1)
     if p + 1 >= n:
         return spread
-    centered = X - X.mean(axis=0)
-    size = np.abs(centered).max(axis=0)
-    centered /= np.where(size > 0, size, 1.0)
+    # twice, so that neither huge nor tiny cells overflow or vanish
+    centered = X / _largest(X)
+    centered -= centered.mean(axis=0)
+    centered /= _largest(centered)
     rest = targets - targets.mean(axis=0)
     coef, _, rank, _ = lstsq(centered, rest, lapack_driver="gelsy")
     squares = ((rest - centered @ coef) ** 2).sum(axis=0)
     sigma: Floats = np.sqrt(squares / max(n - 1 - rank, 1))
     return np.maximum(sigma, MIN_SIGMA * spread)
+
+
+def _largest(X: Floats) -> Floats:
+    """Largest size of a cell of each column; 1 for a column of zeros."""
+    size = np.abs(X).max(axis=0)
+    return np.where(size > 0, size, 1.0)
 
 
 def log_grow_ratios(settings: BartSettings, n_depths: int) -> Floats:

@@ -230,16 +230,16 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         rows, target = validate_data(
             self, X, y, dtype=np.float64, order="C", y_numeric=True
         )
-        target = _check_target(target.astype(np.float64), rows)
+        target, width = _scaled_target(target.astype(np.float64), rows)
         self._check_limits()
         n_chains = self._setting("n_chains")
-        chains = self._run(rows, target, n_chains)
+        chains = self._run(rows, target, width, n_chains)
         self.vip_ = np.array([chain.shares for chain in chains[:n_chains]])
         self.rank_ = rules.share_ranks(self.vip_)
         self.mean_rank_ = self.rank_.mean(axis=0)
         self.cluster_ = rules.two_clusters(self.mean_rank_)
         self.gap_ = rules.rank_gap(self.mean_rank_, self.cluster_)
-        self._note_chains(chains[:n_chains], target)
+        self._note_chains(chains[:n_chains], target, width)
         null = np.array([chain.shares for chain in chains[n_chains:]])
         support = rules.limit_number(
             self._choose(null), self.mean_rank_, self.min_features, self.max_features
@@ -313,7 +313,11 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
             )
 
     def _run(
-        self, X: NDArray[np.float64], y: NDArray[np.float64], n_chains: int
+        self,
+        X: NDArray[np.float64],
+        y: NDArray[np.float64],
+        width: float,
+        n_chains: int,
     ) -> list[bart.ChainResult]:
         """Chains on the target, then those on permuted ones."""
         random_state = check_random_state(self.random_state)
@@ -322,7 +326,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         seeds = np.random.SeedSequence(words.tolist()).spawn(n_chains + n_null + 1)
         shuffle = np.random.default_rng(seeds.pop())
         targets = [y, *(shuffle.permutation(y) for _ in range(n_null))]
-        sigma = self._estimate_sigma(X, np.column_stack(targets))
+        sigma = self._estimate_sigma(X, np.column_stack(targets), width)
         settings = bart.BartSettings(
             n_trees=self.n_trees,
             n_burn=self._setting("n_burn"),
@@ -340,21 +344,22 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         )
 
     def _estimate_sigma(
-        self, X: NDArray[np.float64], targets: NDArray[np.float64]
+        self, X: NDArray[np.float64], targets: NDArray[np.float64], width: float
     ) -> NDArray[np.float64]:
         if self.sigma_estimate == "auto":
             return bart.sigma_estimates(X, targets)
         if self.sigma_estimate == "std":
             return np.asarray(targets.std(axis=0, ddof=1))
-        return np.full(targets.shape[1], float(self.sigma_estimate))
+        return np.full(targets.shape[1], float(self.sigma_estimate) / width)
 
     def _note_chains(
-        self, chains: list[bart.ChainResult], y: NDArray[np.float64]
+        self, chains: list[bart.ChainResult], y: NDArray[np.float64], width: float
     ) -> None:
-        self.sigma_ = np.array([chain.sigma for chain in chains])
-        self.snr_ = float(max(y.var() / (self.sigma_**2).mean() - 1.0, 0.0))
-        self.r_hat_ = split_r_hat(self.sigma_)
-        self.ess_ = effective_size(self.sigma_)
+        sigma = np.array([chain.sigma for chain in chains])
+        self.sigma_ = sigma * width
+        self.snr_ = float(max(y.var() / (sigma**2).mean() - 1.0, 0.0))
+        self.r_hat_ = split_r_hat(sigma)
+        self.ess_ = effective_size(sigma)
         counts = np.array([chain.counts for chain in chains])
         self.acceptance_ = counts[:, :, 1] / np.maximum(counts[:, :, 0], 1)
 
@@ -389,21 +394,23 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
             )
 
 
-def _check_target(
+def _scaled_target(
     y: NDArray[np.float64], X: NDArray[np.float64]
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], float]:
+    """Check the target, and bring it to the range from 0 to 1."""
     n, p = X.shape
     if n < MIN_ROWS:
         raise ValueError(
             f"Found array with n_samples={n}, n_features={p}, but PANSelector needs "
             f"at least {MIN_ROWS} samples."
         )
-    width = float(y.max()) - float(y.min())  # of Python's floats: no warning
+    low = float(y.min())
+    width = float(y.max()) - low  # of Python's floats, which overflow in silence
     if width == 0.0:
         raise ValueError(
-            f"y is constant ({y[0]:g}): no column can matter for it. PANSelector needs "
+            f"y is constant ({low:g}): no column can matter for it. PANSelector needs "
             "a target that varies."
         )
     if not np.isfinite(width):
         raise ValueError("The range of y is too large for float64: scale the target.")
-    return y
+    return (y - low) / width, width

@@ -329,6 +329,30 @@ def test_constant_columns_are_never_kept():
     assert not selector.support_[4]
 
 
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e150, 1e300])
+def test_scales_do_not_matter(scale):
+    X, y = product_of_two(100, 12)
+    expected = PANSelector(**CHEAP).fit(X, y)
+    for selector in (
+        PANSelector(**CHEAP).fit(X * scale, y),
+        PANSelector(**CHEAP).fit(X, y * scale),
+    ):
+        assert selector.support_[:2].all()
+        assert selector.snr_ == pytest.approx(expected.snr_, rel=0.5)
+    assert selector.sigma_.mean() == pytest.approx(
+        expected.sigma_.mean() * scale, rel=0.2
+    )
+
+
+@pytest.mark.slow
+def test_more_rows_than_small_ranks_hold():
+    X = np.random.default_rng(0).normal(size=(2**16 + 10, 11))
+    X[:, 10] = np.arange(len(X))
+    params = {"n_chains": 1, "n_burn": 20, "n_draws": 10, "random_state": 0}
+    selector = PANSelector(**params).fit(X, X[:, 10] > 2**16 / 3)
+    assert selector.support_[10]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
