@@ -52,7 +52,10 @@ def model_of(arm: str, seed: int, n_true: int, scale: str) -> PANSymbolicRegress
             threshold=-np.inf,
         ),
     }
-    return PANSymbolicRegressor(selector=selectors[arm], scale=scale, random_state=seed)
+    # the formula that pyoperon itself would choose
+    return PANSymbolicRegressor(
+        selector=selectors[arm], scale=scale, choose="engine", random_state=seed
+    )
 
 
 def solved(model: PANSymbolicRegressor, found: Any, columns: Any, seed: int) -> bool:

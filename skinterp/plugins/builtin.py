@@ -36,7 +36,7 @@ METHODS = (
         },
         summary="Screens a wide table, then searches a formula on the columns left",
         explains={"global": ("expression",)},
-        requires=("sympy>=1.12", "pyoperon>=0.5"),
+        requires=("sympy>=1.12", "pyoperon>=0.6"),
         reference="arXiv:2410.13681",
         search_space={"scale": ("spread", "standard")},
         cost="expensive",

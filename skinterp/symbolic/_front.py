@@ -131,15 +131,34 @@ def differ(got: Floats, expected: Floats) -> float:
     return float(gap / largest) if largest > 0 else float(gap)
 
 
+def mean_squared_errors(formulas: Sequence[Formula], X: Floats, y: Floats) -> Floats:
+    """Error of each formula; NaN or inf where one is not defined on all rows."""
+    with np.errstate(all="ignore"):
+        return np.array([float(np.mean((compute(f, X) - y) ** 2)) for f in formulas])
+
+
+def simplest(
+    formulas: Sequence[Formula], errors: Floats, y: Floats, dust: float
+) -> int:
+    """Position of the formula of least ``n log(error) + size log(n)``.
+
+    An error that rounding alone may leave is as good as any below it.
+    """
+    n = len(y)
+    least = max(dust**2 * float(np.var(y)), np.finfo(np.float64).tiny)
+    sizes = np.array([size(formula) for formula in formulas])
+    badness = n * np.log(np.maximum(errors, least)) + sizes * np.log(n)
+    return int(np.argmin(np.where(np.isfinite(errors), badness, np.inf)))
+
+
 def front(
-    formulas: Sequence[Formula], chosen: int, X: Floats, y: Floats
+    formulas: Sequence[Formula], errors: Floats, chosen: int
 ) -> tuple[tuple[Formula, ...], Floats, int]:
     """Formulas that none beats in both size and error; the chosen one always stays.
 
-    Returns them from simple to complex, their mean squared errors, and the new
-    position of the chosen one.
+    Returns them from simple to complex, their errors, and the new position of the
+    chosen one.
     """
-    errors = np.array([float(np.mean((compute(f, X) - y) ** 2)) for f in formulas])
     sizes = np.array([size(formula) for formula in formulas])
     order = np.lexsort((np.arange(len(formulas)), errors, sizes))
     kept, best = [], np.inf

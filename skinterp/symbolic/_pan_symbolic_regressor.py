@@ -21,7 +21,15 @@ from skinterp.compat import (
 )
 from skinterp.explanation import Expression
 from skinterp.symbolic._engines import default_engine, read_engine
-from skinterp.symbolic._front import Scaling, compute, differ, front, tidy
+from skinterp.symbolic._front import (
+    Scaling,
+    compute,
+    differ,
+    front,
+    mean_squared_errors,
+    simplest,
+    tidy,
+)
 
 
 class PANSymbolicRegressor(
@@ -48,6 +56,11 @@ class PANSymbolicRegressor(
         How columns and target are scaled for the search. "spread": divided by their
         standard deviation, so that a product of columns is still a product.
         "standard": mean 0 and standard deviation 1. None: not at all.
+    choose : {"auto", "bic", "engine"}, default="auto"
+        Which formula of the front predicts. "bic": that of least ``n log(error) + size
+        log(n)``, with the mean squared error on the n training rows. "engine": the one
+        that the regressor predicts with itself. "auto": "bic" for the default
+        regressor, else "engine".
     random_state : int, RandomState instance or None, default=None
         Seed of the selector and of the regressor, where these have none of their own.
 
@@ -119,6 +132,7 @@ class PANSymbolicRegressor(
             None,
         ],
         "scale": [StrOptions({"spread", "standard"}), None],
+        "choose": [StrOptions({"auto", "bic", "engine"})],
         "random_state": ["random_state"],
     }
 
@@ -128,11 +142,13 @@ class PANSymbolicRegressor(
         *,
         selector: Any = None,
         scale: str | None = "spread",
+        choose: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.selector = selector
         self.scale = scale
+        self.choose = choose
         self.random_state = random_state
 
     # Selector and estimator check their own parameters in their fit.
@@ -224,7 +240,10 @@ class PANSymbolicRegressor(
             )
             raise ValueError(msg)
         formulas = [tidy(formula, X, found.dust) for formula in raw]
-        return front(formulas, found.chosen, X, y)
+        errors, chosen = mean_squared_errors(formulas, X, y), found.chosen
+        if self.choose == "bic" or (self.choose == "auto" and self.estimator is None):
+            chosen = simplest(formulas, errors, y, found.dust)
+        return front(formulas, errors, chosen)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Compute the formula for each row.
@@ -303,7 +322,7 @@ class PANSymbolicRegressor(
         return hasattr(self, "formulas_")  # what fit sets last
 
     def __skinterp_tags__(self) -> SkinterpTags:
-        engine = () if self.estimator is not None else ("pyoperon>=0.5",)
+        engine = () if self.estimator is not None else ("pyoperon>=0.6",)
         drawn = any(
             part is None or _seeds_of(part)
             for part in (self.estimator, self.selector)

@@ -14,7 +14,15 @@ from skinterp.symbolic._engines import (
     read_postfix,
     read_program,
 )
-from skinterp.symbolic._front import Scaling, compute, differ, front, tidy
+from skinterp.symbolic._front import (
+    Scaling,
+    compute,
+    differ,
+    front,
+    mean_squared_errors,
+    simplest,
+    tidy,
+)
 
 pytest.importorskip("sympy")
 
@@ -248,9 +256,28 @@ def test_a_front_keeps_what_nothing_beats() -> None:
         ("log", ("column", 0)),  # not defined
     )
     y = X[:, 0] + 0.5 * X[:, 1]
-    kept, errors, chosen = front(formulas, 3, X, y)
-    assert kept == (("column", 0), formulas[3])
-    assert chosen == 1
-    assert errors[1] < 1e-20 < errors[0]
-    kept, _, chosen = front(formulas, 0, X, y)  # the chosen one stays
+    told = mean_squared_errors(formulas, X, y)
+    kept, errors, chosen = front(formulas, told, 3)
+    assert kept == (1.0, ("column", 0), formulas[3])[-len(kept) :]
+    assert formulas[0] not in kept
+    assert chosen == len(kept) - 1
+    assert errors[-1] < 1e-20 < errors[-2]
+    kept, _, chosen = front(formulas, told, 0)  # the chosen one stays
     assert kept[chosen] == formulas[0]
+
+
+def test_the_simplest_formula_that_is_as_good_is_chosen() -> None:
+    rng = np.random.default_rng(0)
+    law = ("mul", ("column", 0), ("column", 1))
+    curve = ("mul", 15.8, ("column", 0), ("sin", ("mul", 1 / 15.8, ("column", 1))))
+    coarse = ("column", 0)
+    undefined = ("log", ("column", 0))
+    formulas = (undefined, curve, coarse, law)
+    truth = X[:, 0] * X[:, 1]
+    noisy = truth + rng.normal(size=len(X))
+    for y in (noisy, truth):
+        assert simplest(formulas, mean_squared_errors(formulas, X, y), y, 1e-6) == 3
+    # what is below the rounding of float32 counts no more
+    errors = np.array([np.inf, 1e-20, 5.0, 1e-14])
+    assert simplest(formulas, errors, truth, 1e-6) == 3
+    assert simplest(formulas, errors, truth, 1e-13) == 1
