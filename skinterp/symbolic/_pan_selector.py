@@ -33,6 +33,7 @@ PRESETS = {
 MIN_ROWS = 20
 FEW_COLUMNS = 10
 LOW_SNR = 2.0
+CORRELATED = 0.9
 
 
 class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
@@ -99,6 +100,10 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         No measure of confidence: chains agree on noise as well.
     threshold_ : ndarray of shape (n_features_in_,)
         Share that a column had to exceed; with the rules by permutation only.
+    correlated_ : dict of int to ndarray
+        For each column that is kept the others that nearly stand for it: the
+        correlation of their ranks is at least 0.9 in size. Without those that no other
+        column follows.
     sigma_ : ndarray of shape (n_chains, n_draws)
         Draws of the noise's deviation, in units of the target.
     snr_ : float
@@ -127,9 +132,10 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
     The rule makes two groups whatever the data are. With up to ten columns, all of
     which may matter, set ``min_features``. Where the noise is as large as the signal,
     about a third of the other columns is kept as well. Correlated columns share their
-    splits, which worsens the ranks of all of them. Cuts depend on the order of the
-    values only: with ``sigma_estimate="std"``, increasing functions of columns change
-    nothing.
+    splits, which worsens the ranks of all of them: see ``correlated_``.
+
+    Cuts depend on the order of the values only: with ``sigma_estimate="std"``,
+    increasing functions of columns change nothing.
 
     References
     ----------
@@ -233,7 +239,8 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         target, width = _scaled_target(target.astype(np.float64), rows)
         self._check_limits()
         n_chains = self._setting("n_chains")
-        chains = self._run(rows, target, width, n_chains)
+        table = bart.rank_table(rows)
+        chains = self._run(table, rows, target, width, n_chains)
         self.vip_ = np.array([chain.shares for chain in chains[:n_chains]])
         self.rank_ = rules.share_ranks(self.vip_)
         self.mean_rank_ = self.rank_.mean(axis=0)
@@ -244,6 +251,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         support = rules.limit_number(
             self._choose(null), self.mean_rank_, self.min_features, self.max_features
         )
+        self.correlated_ = rules.correlated_columns(table.ranks, support, CORRELATED)
         self._warn(support)
         self.support_ = support
         return self
@@ -277,9 +285,10 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
 
     def _explain(self, X: None, *, kind: str) -> Selection:
         ddof = int(len(self.vip_) > 1)
+        names = feature_names_of(self)
         return Selection(
             scope="global",
-            feature_names=feature_names_of(self),
+            feature_names=names,
             target_names=np.array(["y"]),
             selected=self.support_,
             rank=self.mean_rank_,
@@ -291,13 +300,17 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
             rule=self.rule,
             gap=self.gap_,
             meta={
+                "correlated": {
+                    names[j]: tuple(names[i] for i in others)
+                    for j, others in self.correlated_.items()
+                },
                 "chains": {
                     "n_chains": len(self.vip_),
                     "r_hat of sigma": self.r_hat_,
                     "effective size of sigma": self.ess_,
                     "signal to noise": self.snr_,
                     "acceptance": tuple(self.acceptance_.mean(axis=0).tolist()),
-                }
+                },
             },
         )
 
@@ -314,6 +327,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
 
     def _run(
         self,
+        table: bart.Table,
         X: NDArray[np.float64],
         y: NDArray[np.float64],
         width: float,
@@ -333,7 +347,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
             n_draws=self._setting("n_draws"),
         )
         return bart.run_chains(
-            bart.rank_table(X),
+            table,
             [y] * n_chains + targets[1:],
             settings,
             np.append(np.repeat(sigma[0], n_chains), sigma[1:]),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
+
+BLOCK = 256
 
 
 def share_ranks(shares: Floats) -> Floats:
@@ -103,3 +106,33 @@ def limit_number(
     limited = np.zeros(p, bool)
     limited[order[:number]] = True
     return limited
+
+
+def correlated_columns(
+    ranks: NDArray[Any], support: NDArray[np.bool_], level: float
+) -> dict[int, NDArray[np.intp]]:
+    """Columns that follow a kept one, by the correlation of their ranks.
+
+    ``ranks`` has the shape (n_columns, n_rows). A kept column that no other follows
+    is left out.
+    """
+    kept = np.flatnonzero(support)
+    ours = _standard(ranks[kept])
+    near = np.empty((len(kept), len(ranks)), bool)
+    for first in range(0, len(ranks), BLOCK):
+        part = slice(first, first + BLOCK)
+        near[:, part] = np.abs(ours @ _standard(ranks[part]).T) >= level
+    near[np.arange(len(kept)), kept] = False
+    return {
+        int(j): np.flatnonzero(row)
+        for j, row in zip(kept, near, strict=True)
+        if row.any()
+    }
+
+
+def _standard(ranks: NDArray[Any]) -> Floats:
+    """Rows of mean 0 and length 1; zeros for a constant one."""
+    centered = ranks - ranks.mean(axis=1, keepdims=True)
+    length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
+    standard: Floats = centered / np.where(length > 0, length, 1.0)
+    return standard

@@ -321,6 +321,21 @@ def test_one_column_is_kept():
     assert selector.gap_ == 0.0
 
 
+def test_columns_that_stand_for_each_other_are_told():
+    X, y = product_of_two(300, 600)
+    X[:, 500] = np.exp(-X[:, 0])
+    X[:, 7] = X[:, 1] + np.random.default_rng(1).normal(scale=0.05, size=300)
+    X[:, 8] = 1.0
+    selector = PANSelector(**CHEAP).fit(X, y)
+    assert selector.support_[[0, 500]].any()
+    for j, others in ((0, [500]), (500, [0]), (1, [7]), (7, [1])):
+        if selector.support_[j]:
+            assert selector.correlated_[j].tolist() == others
+    assert set(selector.correlated_) <= {0, 1, 7, 500}
+    told = selector.explain().meta["correlated"]
+    assert {"x0": ("x500",), "x500": ("x0",)}.items() & told.items()
+
+
 def test_constant_columns_are_never_kept():
     X, y = product_of_two(200, 12)
     X[:, 4] = 3.0
