@@ -173,7 +173,7 @@ def _take_apart(
     if depth == MAX_DEPTH:
         return "…", ()
     shown = tuple(_few(arguments, operation))
-    return _WORDS.get(operation, operation), shown
+    return _WORDS.get(str(operation), str(operation)), shown
 
 
 def _few(arguments: list[Formula], operation: str) -> Iterator[Formula]:

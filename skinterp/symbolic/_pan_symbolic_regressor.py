@@ -270,7 +270,7 @@ class PANSymbolicRegressor(
         check_is_fitted(self)
         if not self.formulas_:
             raise AttributeError(self._no_formula())
-        return self.explain().to_sympy()
+        return self._explain(None, kind="expression").to_sympy()
 
     def _explain(self, X: None, *, kind: str) -> Expression:
         if not self.formulas_:
@@ -324,7 +324,7 @@ class PANSymbolicRegressor(
     def __skinterp_tags__(self) -> SkinterpTags:
         engine = () if self.estimator is not None else ("pyoperon>=0.6",)
         drawn = any(
-            part is None or _seeds_of(part)
+            part is None or None in _seeds_of(part).values()
             for part in (self.estimator, self.selector)
             if not isinstance(part, str)
         )
