@@ -14,10 +14,8 @@ from skinterp.explanation._formula_sympy import from_sympy
 
 HALF = ("rational", 1, 2)
 # Functions of one argument that formulas have under the same name.
-_SAME = frozenset(
-    ("abs", "acos", "asin", "atan", "cos", "cosh", "exp", "floor", "log", "sin")
-    + ("sinh", "tan", "tanh")
-)
+_SAME = {"abs", "acos", "asin", "atan", "cos", "cosh", "exp", "floor", "log", "sin"}
+_SAME |= {"sinh", "tan", "tanh"}
 
 
 @dataclass(frozen=True)
