@@ -398,6 +398,15 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=4,
             )
+        elif self.rule == "vip_rank" and p > FEW_COLUMNS and kept > p / 2:
+            warnings.warn(
+                f"{kept} of {p} columns are kept: either most of them matter, or the "
+                "two groups are a few columns of bad ranks and all others. More chains "
+                "(n_chains) bring the ranks of columns that don't matter together; "
+                "max_features keeps those of the best ranks.",
+                UserWarning,
+                stacklevel=4,
+            )
         if self.snr_ < LOW_SNR and self.rule == "vip_rank":
             warnings.warn(
                 f"The ratio of signal to noise is about {self.snr_:.2g}: at such a "

@@ -314,6 +314,14 @@ def test_few_columns_are_warned_about():
         assert PANSelector(**CHEAP, min_features=4).fit(X, y).support_.all()
 
 
+def test_a_screen_that_keeps_nearly_everything_is_warned_about():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 12))
+    y = X[:, :11].sum(axis=1)
+    with pytest.warns(UserWarning, match=r"11 of 12 columns are kept.*n_chains"):
+        PANSelector(**CHEAP).fit(X, y)
+
+
 def test_one_column_is_kept():
     X = np.linspace(0, 1, 30)[:, None]
     selector = PANSelector(**CHEAP).fit(X, X[:, 0] ** 2)
