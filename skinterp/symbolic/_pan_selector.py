@@ -389,7 +389,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         if (
             self.rule == "vip_rank"
             and p <= FEW_COLUMNS
-            and self.min_features < p > kept
+            and max(self.min_features, kept) < p
         ):
             warnings.warn(
                 f"{p - kept} of {p} columns are dropped: the rule 'vip_rank' makes two "
