@@ -69,7 +69,8 @@ class PANSymbolicRegressor(
     expression_ : sympy.Expr
         The formula, with the symbol ``sympy.Symbol(name)`` for each column.
     formulas_ : tuple
-        All formulas on the front, as in `Expression`; empty if the regressor has none.
+        All formulas on the front, as in
+        `~skinterp.explanation.Expression`; empty if the regressor has none.
     errors_ : ndarray of shape (n_formulas,)
         Their mean squared errors on the training rows.
     chosen_ : int
