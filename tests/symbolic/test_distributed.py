@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -57,8 +58,6 @@ def test_a_search_on_a_cluster_is_bit_equal(client: Any, table: Any) -> None:
     here = GridSearchCV(pipeline, grid, cv=2).fit(*table)
     with parallel_config(backend="dask"):
         there = GridSearchCV(pipeline, grid, cv=2, n_jobs=2).fit(*table)
-    ran = client.run(_pid)
-    assert len(set(ran.values())) == 2
     for key, values in here.cv_results_.items():
         if "time" not in key and "param" not in key:
             np.testing.assert_array_equal(there.cv_results_[key], values)
@@ -74,7 +73,10 @@ def test_chains_on_a_cluster_are_bit_equal(client: Any, table: Any) -> None:
     np.testing.assert_array_equal(there.vip_, here)
 
 
-def _pid() -> int:
-    import os
-
-    return os.getpid()
+def test_the_work_is_done_by_the_workers(client: Any) -> None:
+    """Else the comparisons above would compare a process with itself."""
+    workers = set(client.run(os.getpid).values())
+    with parallel_config(backend="dask"):
+        ran = set(Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(8)))
+    assert ran <= workers
+    assert os.getpid() not in ran
