@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -186,7 +188,8 @@ class PANSymbolicRegressor(
         scaling = Scaling.of(rows, target, np.flatnonzero(self.support_), self.scale)
         engine = default_engine() if self.estimator is None else clone(self.estimator)
         _seed(engine, random)
-        engine.fit(scaling.transform(rows), scaling.transform_target(target))
+        with _same_global_generator():
+            engine.fit(scaling.transform(rows), scaling.transform_target(target))
         formulas, errors, chosen = self._read(engine, scaling, rows, target)
         self.errors_, self.chosen_ = errors, chosen
         self.scaling_ = (
@@ -353,6 +356,16 @@ def _seeds_of(estimator: Any) -> dict[str, Any]:
         return {}
     parameters = estimator.get_params(deep=True).items()
     return {n: v for n, v in parameters if n.rpartition("__")[2] == "random_state"}
+
+
+@contextmanager
+def _same_global_generator() -> Iterator[None]:
+    """Leave numpy's global generator as it was: gplearn draws from it."""
+    before = np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
 
 
 def _engine_predict(engine: Any, scaling: Scaling, X: NDArray) -> NDArray[np.float64]:

@@ -254,6 +254,20 @@ def test_seeds_are_handed_on_where_there_are_none() -> None:
     np.testing.assert_array_equal(*fixed)
 
 
+def test_numpys_global_generator_stays_as_it_was() -> None:
+    """With gplearn's search, which draws from it, and the result is the same."""
+    X, y = odd_table()
+    model = PANSymbolicRegressor(gplearn(), selector="passthrough", random_state=0)
+    found = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        found.append(model.fit(X, y).formulas_)
+        after = np.random.get_state()[1]  # noqa: NPY002
+        np.testing.assert_array_equal(after, before)
+    assert found[0] == found[1]
+
+
 def test_pyoperon_gives_the_same_again() -> None:
     X, y = odd_table()
     model = PANSymbolicRegressor(operon(), selector="passthrough", random_state=0)
