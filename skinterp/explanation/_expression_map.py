@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
-from skinterp.explanation._formula import Formula, affine, columns_of, substitute
+from skinterp.explanation._formula import Formula, affine, columns_of, fold, substitute
 
 if TYPE_CHECKING:
     from skinterp.explanation._expression import Expression
@@ -30,7 +30,7 @@ def map_formulas(expression: Expression, feature_map: FeatureMap) -> dict[str, A
         columns.append(known)
     return {
         "feature_names": tuple(names),
-        "formulas": tuple(substitute(f, columns) for f in expression.formulas),
+        "formulas": tuple(fold(substitute(f, columns)) for f in expression.formulas),
     }
 
 

@@ -207,6 +207,36 @@ def affine(inner: Formula, slope: float, intercept: float) -> Formula:
     return scaled if intercept == 0 else ("add", scaled, intercept)
 
 
+def fold(formula: Formula) -> Formula:
+    """Gather the numbers of nested sums and products, also through brackets."""
+    if not isinstance(formula, tuple) or formula[0] in ("column", "rational"):
+        return formula
+    operation = formula[0]
+    parts = [fold(part) for part in formula[1:]]
+    if operation not in ("add", "mul"):
+        return (operation, *parts)
+    flat = [
+        item
+        for part in parts
+        for item in (part[1:] if _is(part, operation) else (part,))
+    ]
+    numbers = [x for x in flat if not isinstance(x, tuple)]
+    rest = [x for x in flat if isinstance(x, tuple)]
+    if operation == "add":
+        total = sum(numbers)
+        rest += [total] if total != 0 or not rest else []
+        return rest[0] if len(rest) == 1 else ("add", *rest)
+    factor = math.prod(numbers)
+    if numbers and len(rest) == 1 and _is(rest[0], "add"):
+        return fold(("add", *(("mul", factor, term) for term in rest[0][1:])))
+    rest = [factor, *rest] if factor != 1 or not rest else rest
+    return rest[0] if len(rest) == 1 else ("mul", *rest)
+
+
+def _is(formula: Formula, operation: str) -> bool:
+    return isinstance(formula, tuple) and formula[0] == operation
+
+
 def minus(left: Formula, right: Formula) -> Formula:
     """``left - right``."""
     return ("add", left, ("mul", -1, right))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skinterp.explanation import Explanation, Expression, FeatureMap, FeatureSource
-from skinterp.explanation._formula import check, columns_of, evaluate, size
+from skinterp.explanation._formula import check, columns_of, evaluate, fold, size
 
 NAMES = ("N", "pi", "my col", "a+b", "S", "E")
 HALF = ("rational", 1, 2)
@@ -348,6 +348,30 @@ def test_lines_are_substituted() -> None:
     )
     assert back.feature_names == ("year", "dose")
     np.testing.assert_allclose(back.evaluate(table), told.evaluate(inner), rtol=1e-9)
+
+
+@given(FORMULAS)
+def test_folding_keeps_the_value(formula: Any) -> None:
+    folded = fold(formula)
+    assert size(folded) <= max(size(formula), 3 * size(formula) // 2)
+    _assert_close(
+        evaluate(folded, lambda j: ROWS[:, j], 20),
+        evaluate(formula, lambda j: ROWS[:, j], 20),
+        1e-9,
+    )
+
+
+def test_numbers_of_scalers_are_folded() -> None:
+    told = expression(("add", ("mul", 3.0, column(0)), 1.0), names=("z",))
+    back = told.map_features(FeatureMap(("dose",), (line(0, 4.0, 2.0),)))
+    assert back.to_text() == "y = 1.5*dose - 5"
+    assert fold(("mul", 2, ("mul", 3, column(0)))) == ("mul", 6, column(0))
+    assert fold(("add", column(0), ("add", column(1), 0))) == (
+        "add",
+        *map(column, (0, 1)),
+    )
+    assert fold(("mul", 1, column(0))) == column(0)
+    assert fold(("add", 1, 2)) == 3
 
 
 def test_identity_and_mixtures() -> None:
