@@ -265,7 +265,9 @@ def run_chains(
         delayed(run_chain)(table, y, settings, float(sigma), seed, stop=stop)
         for y, sigma, seed in zip(targets, sigma_hats, seeds, strict=True)
     )
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    # the bar needs results one by one, which not every back end gives
+    return_as = "generator" if verbose else "list"
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)
     try:
         return list(_progress(parallel(tasks), len(seeds), verbose, what))
     except BaseException:
