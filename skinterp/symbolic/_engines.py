@@ -197,7 +197,7 @@ def _read_pysr(engine: Any) -> Found:
         msg = f"{type(engine).__name__} was fitted to several targets; one is expected"
         raise ValueError(msg)
     places = list(engine.equations_.index)
-    expressions = [engine.sympy(place) for place in places]
+    expressions = [engine.sympy(i) for i in range(len(places))]
     symbols = {s for e in expressions for s in getattr(e, "free_symbols", ())}
     # fitted on an array, it calls the columns x0, x1, ...
     columns = {s: int(s.name[1:]) for s in symbols if s.name[1:].isdecimal()}

@@ -143,14 +143,14 @@ class PySRStandIn:
             {"complexity": range(1, len(formulas) + 1), "sympy_format": parsed},
             index=range(10, 10 + len(formulas)),
         )
-        self.best = 10 + best
+        self.best = best
 
     def sympy(self, index: int | None = None) -> Any:
         row = self.best if index is None else index
-        return self.equations_.loc[row, "sympy_format"]
+        return self.equations_.iloc[row]["sympy_format"]
 
     def get_best(self) -> Any:
-        return self.equations_.loc[self.best]
+        return self.equations_.iloc[self.best]
 
 
 def test_the_front_of_pysr() -> None:
