@@ -245,6 +245,21 @@ def test_product_of_two_columns(fitted):
     assert ((selector.acceptance_ > 0) & (selector.acceptance_ < 1)).all()
 
 
+def test_product_among_a_hundred_columns_by_default():
+    X, y = product_of_two(1000, 102)
+    selector = PANSelector(random_state=0, n_jobs=2).fit(X, y)
+    assert selector.get_support(indices=True).tolist() == [0, 1]
+    assert selector.gap_ == pytest.approx(0.5)
+
+
+def test_product_without_effects_of_its_columns_by_default():
+    """Centered columns: neither helps before the other is split on."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(1000, 102))
+    selector = PANSelector(random_state=0, n_jobs=2).fit(X, X[:, 0] * X[:, 1])
+    assert selector.support_[:2].all()
+    assert selector.support_.sum() <= 20
+
+
 def test_symmetric_columns_share_alike():
     X, y = product_of_two(1000, 102, seed=12345)
     selector = PANSelector(n_chains=10, n_burn=400, n_draws=400, random_state=1)
