@@ -22,6 +22,7 @@ from sklearn.metrics import r2_score
 
 from skinterp.datasets import feynman_equations, make_feynman
 from skinterp.symbolic import PANSymbolicRegressor
+from skinterp.symbolic._engines import default_engine
 
 COMMAND = "python -m benchmarks.pan_operon"
 RUNS = Path(__file__).parent / "results" / "pan_operon.jsonl"
@@ -35,26 +36,32 @@ ARMS = {
     "PAN": "pyoperon on the columns that PANSelector keeps",
     "boosting": "pyoperon on the k columns of largest importance in gradient boosting, "
     "k the true number",
+    "PAN, bic": "as PAN, with the formula that PANSymbolicRegressor chooses itself",
     "truth": "pyoperon on the true columns",
 }
 N_TRAIN, N_TEST, N_POINTS = 1000, 334, 5000
 
 
 def model_of(arm: str, seed: int, n_true: int, scale: str) -> PANSymbolicRegressor:
-    """Give the unfitted model of an arm; the search has the same budget in all."""
+    """Give the unfitted model of an arm; budget and seed of the search are shared."""
     selectors: dict[str, Any] = {
         "alone": "passthrough",
         "truth": "passthrough",
         "PAN": None,
+        "PAN, bic": None,
         "boosting": SelectFromModel(
             GradientBoostingRegressor(random_state=seed),
             max_features=n_true,
             threshold=-np.inf,
         ),
     }
-    # the formula that pyoperon itself would choose
+    # in the other arms the formula that pyoperon itself would choose
     return PANSymbolicRegressor(
-        selector=selectors[arm], scale=scale, choose="engine", random_state=seed
+        default_engine().set_params(random_state=seed),
+        selector=selectors[arm],
+        scale=scale,
+        choose="bic" if arm == "PAN, bic" else "engine",
+        random_state=seed,
     )
 
 
