@@ -29,7 +29,7 @@ test-oldest: $(OLDEST)/test.stamp  ## the whole suite, on the oldest supported v
 test-browser: $(VENV)/test.stamp  ## open an explanation's page in headless Chromium
 	$(SINGLE) $(BIN)/python -m pytest --runbrowser -m browser tests/browser $(ARGS)
 
-lint: $(VENV)/lint.stamp  ## ruff, mypy, codespell
+lint: $(VENV)/test.stamp $(VENV)/lint.stamp  ## ruff, mypy, codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

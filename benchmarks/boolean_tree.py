@@ -316,7 +316,7 @@ def buying() -> dict[str, Any]:
                     "distinct rows": len(model.training_weight_),
                     "tree order": tree,
                     "policy": found[0],
-                    "saved": f"{1 - found[0] / tree:.1%}",
+                    "saved": f"{1 - found[0] / tree:z.1%}",
                     "CPU s": seconds,
                 }
             )

@@ -86,4 +86,13 @@ def write(folder: Path) -> None:
                     *(f"   {name}" for name in names),
                     "",
                 ]
+    remove_stale(folder / "api")
     (folder / "api_reference.rst").write_text("\n".join(lines), encoding="utf-8")
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove pages of objects that an earlier build found and that are no more."""
+    names = {f"{p}.{name}" for p in public_packages() for name in public_objects(p)}
+    for page in folder.glob("*.rst"):
+        if page.stem not in names:
+            page.unlink()

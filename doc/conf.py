@@ -17,6 +17,8 @@ sys.path.insert(0, str(HERE))
 
 import api_reference
 import method_tables
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
 
 import skinterp
 
@@ -29,7 +31,6 @@ version = ".".join(release.split(".")[:2])
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -47,6 +48,7 @@ api_reference.write(HERE / "generated")
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections state the types in words
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists the members
 numpydoc_class_members_toctree = False
 
@@ -88,6 +90,7 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(object|Exception|ValueError|TypeError|UserWarning|ABC|Any|Mapping)"),
 ]
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = f"skinterp {release}"
 html_show_sourcelink = False
@@ -118,7 +121,16 @@ def escape_shapes(
     lines[:] = [re.sub(r"([(,] ?)(\w+)_(?=[,)])", r"\1\2\\_", line) for line in lines]
 
 
+def draw_formula(translator, node) -> None:
+    """Write MathML, which browsers draw themselves; MathJax would need the network."""
+    is_block = node.tagname == "math_block"
+    formula = tex2mathml(node.astext(), as_block=is_block)
+    translator.body.append(f"<p>{formula}</p>" if is_block else formula)
+    raise SkipNode
+
+
 def setup(app) -> None:
+    app.add_html_math_renderer("mathml", (draw_formula, None), (draw_formula, None))
     app.connect("autodoc-skip-member", skip_foreign)
     # After numpydoc, which runs at the default priority of 500.
     app.connect("autodoc-process-docstring", escape_shapes, priority=900)

@@ -45,6 +45,12 @@ def class_paths(row: MethodSpec) -> list[str]:
     return [f"{module.rpartition('.')[0]}.{name}" for module, name in pairs]
 
 
+def page_of(row: MethodSpec) -> str:
+    """Give the document of a method: written by hand, or else made from the row."""
+    written = (ROOT / "doc" / "methods" / f"{row.name}.rst").exists()
+    return f"methods/{row.name}" if written else f"generated/methods/{row.name}"
+
+
 def reference_link(reference: str) -> tuple[str, str] | None:
     """Turn ``arXiv:...`` or ``doi:...`` into a text and an address."""
     if not reference:
@@ -63,7 +69,7 @@ def readme_table(rows: Iterable[MethodSpec] = METHODS) -> str:
         "|---|---|---|---|---|",
     ]
     for row in rows:
-        page = f"{DOCUMENTATION}/methods/{row.name}.html"
+        page = f"{DOCUMENTATION}/{page_of(row)}.html"
         classes = ", ".join(f"`{path.rpartition('.')[2]}`" for path in class_paths(row))
         link = reference_link(row.reference)
         cells = [
@@ -100,7 +106,7 @@ def choosing_table(rows: Iterable[MethodSpec] = METHODS) -> str:
                 lines += _row(
                     KIND_TITLES.get(kind, kind),
                     f"``{kind}``",
-                    f":doc:`{row.name} </methods/{row.name}>` ({', '.join(row.tasks)})",
+                    f":doc:`{row.name} </{page_of(row)}>` ({', '.join(row.tasks)})",
                     scopes_of(row, kind),
                     row.input,
                     row.cost,
@@ -109,25 +115,56 @@ def choosing_table(rows: Iterable[MethodSpec] = METHODS) -> str:
 
 
 def index_table(rows: Iterable[MethodSpec] = METHODS) -> str:
-    """Make the table at the top of the method pages."""
+    """Make the table at the top of the method pages, and the list of these."""
+    rows = list(rows)
     lines = _list_table("Method", "Classes", "In one line", "Standing", "Reference")
     for row in rows:
         link = reference_link(row.reference)
         lines += _row(
-            f":doc:`/methods/{row.name}`",
+            f":doc:`/{page_of(row)}`",
             ", ".join(f":class:`~{path}`" for path in class_paths(row)),
             row.summary,
             row.tier,
             f"`{link[0]} <{link[1]}>`__" if link else "",
         )
+    pages = [f"   /{page_of(row)}" for row in rows]
+    lines += ["", ".. toctree::", "   :hidden:", "", *pages]
+    return "\n".join(lines) + "\n"
+
+
+def method_page(row: MethodSpec) -> str:
+    """Make the page of a method from its row, where nobody has written one."""
+    title = row.name.replace("-", " ").capitalize()
+    scopes = {"global": "the whole model", "local": "single rows"}
+    link = reference_link(row.reference)
+    facts = {
+        "Classes": ", ".join(f":class:`~{path}`" for path in class_paths(row)),
+        "Input": row.input,
+        "Explains": "; ".join(
+            f"{scopes[scope]} by {', '.join(kinds)}"
+            for scope, kinds in row.explains.items()
+        ),
+        "Needs": ", ".join(row.requires),
+        "Reference": f"`{link[0]} <{link[1]}>`__" if link else "",
+    }
+    lines = [title, "=" * len(title), "", f"{row.summary}.", ""]
+    lines += [f":{name}: {text}" for name, text in facts.items() if text]
+    for path in class_paths(row):
+        lines += ["", f".. minigallery:: {path}"]
     return "\n".join(lines) + "\n"
 
 
 def write(folder: Path) -> None:
-    """Write the tables that the pages of the documentation include."""
-    folder.mkdir(exist_ok=True)
+    """Write the tables and pages that the documentation includes."""
+    (folder / "methods").mkdir(parents=True, exist_ok=True)
     for name, table in (("choosing", choosing_table()), ("methods", index_table())):
         (folder / f"{name}.inc").write_text(table, encoding="utf-8")
+    for stale in (folder / "methods").glob("*.rst"):
+        stale.unlink()
+    for row in METHODS:
+        if page_of(row).startswith("generated/"):
+            page = folder / "methods" / f"{row.name}.rst"
+            page.write_text(method_page(row), encoding="utf-8")
 
 
 def _list_table(*headings: str) -> list[str]:

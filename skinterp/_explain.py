@@ -14,9 +14,9 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skinterp.base import ExplainableMixin
 from skinterp.compat import FrozenEstimator, check_is_fitted, validate_data
-from skinterp.explanation import Attribution, FeatureMap
+from skinterp.explanation import Attribution, FeatureMap, RuleSet
 from skinterp.tabular._feature_map import feature_map_of_steps
-from skinterp.tabular._frames import cells_of, column_names
+from skinterp.tabular._frames import cells_of, column_names, split_columns
 
 if TYPE_CHECKING:
     from skinterp.explanation import Explanation
@@ -166,9 +166,25 @@ def _bring_back(
         for name, step in opened.steps
     ]
     meta = dict(explanation.meta) | {"steps": steps}
+    if X is not None and isinstance(mapped, RuleSet):
+        mapped = _admit_imputed(mapped, X, len(told.columns))
     if X is not None and isinstance(mapped, Attribution):
         return mapped._with(meta=meta, data=_data(told, X, inner))
     return mapped._with(meta=meta)
+
+
+def _admit_imputed(rules: RuleSet, X: Any, n_columns: int) -> RuleSet:
+    """Say of a row's missing cell that it satisfies the conditions that it was put to.
+
+    What an imputer puts in may depend on the other cells of a row, so that the map of
+    features cannot tell it. The rules given for a row hold for what was put in there.
+    """
+    missing = np.zeros((len(rules), len(rules.feature_names)), dtype=bool)
+    for j, column in enumerate(split_columns(X)[:n_columns]):
+        missing[:, j] = column.isna()
+    rule = np.repeat(np.arange(rules.n_rules), np.diff(rules.offsets))
+    imputed = missing[rules.row_of_rule()[rule], rules.feature]
+    return rules._with(missing=rules.missing | imputed)
 
 
 def _data(told: FeatureMap, X: Any, inner: Any) -> np.ndarray[Any, Any]:

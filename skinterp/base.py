@@ -107,7 +107,7 @@ class ExplainableMixin:
         if not type(self).__module__.startswith("skinterp."):
             return ""
         return (
-            "https://skinterp.github.io/skinterp/api/generated/"
+            "https://skinterp.github.io/skinterp/generated/api/"
             "{estimator_module}.{estimator_name}.html"
         )
 

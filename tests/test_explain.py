@@ -390,6 +390,18 @@ def test_neighbor_imputed_cells_are_left_open() -> None:
     )
 
 
+def test_rules_of_a_row_hold_for_what_was_imputed() -> None:
+    X, y = make_people()
+    numeric = X[["age", "dose mg"]]
+    model = make_pipeline(KNNImputer(), LeafRulesClassifier()).fit(numeric, y)
+    rules = skinterp.explain(model, numeric)
+    rules.check_faithful(model, numeric)
+    lacking = numeric["age"].isna().to_numpy()
+    said = [c for row in rules[lacking] for c in row.conditions() if "age" in c]
+    assert said
+    assert all("missing" in c for c in said)
+
+
 def test_names_of_any_kind_appear_as_given() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(80, len(ODD_NAMES))), columns=ODD_NAMES)

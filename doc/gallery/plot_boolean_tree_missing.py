@@ -51,7 +51,7 @@ print(model.explain(partly[:6]).to_text())
 # %%
 # The tree, and what it stands for
 # --------------------------------
-# The rules on the right are all minimal conditions that suffice for a class. They don't
+# The rules below it are all minimal conditions that suffice for a class. They don't
 # depend on the order in which the tree asks.
 
 model.plot()
@@ -74,9 +74,8 @@ for share in shares:
     on_path = inner.decision_path(X.astype(np.float32))
     tested = np.zeros(X.shape, bool)
     for node in np.flatnonzero(inner.tree_.feature >= 0):
-        tested[on_path[:, [node]].toarray().ravel() > 0, inner.tree_.feature[node]] = (
-            True
-        )
+        rows = on_path[:, [node]].nonzero()[0]
+        tested[rows, inner.tree_.feature[node]] = True
     frame = X_test.mask(gone)
     curves["determined"].append(model.determined(frame).mean())
     curves["path known"].append((~(gone & tested).any(axis=1)).mean())

@@ -21,7 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("methods")(_methods.methods)
+# The help stands here: the docstring has more than a terminal should show.
+app.command("methods", help="List the methods, those of plugins too.")(_methods.methods)
 app.add_typer(_plugins.app, name="plugins")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ def run(output: Path | None, open_browser: bool) -> None:
     open_browser : bool
         Whether to show the page.
     """
+    page = _writable(output or DEFAULT_PAGE)
     X, y, X_test, y_test = _read_data()
     _say("Data", f"{len(X)} + {len(X_test)} tumours, {X.shape[1]} measurements each")
     search = _tune(X, y)
@@ -55,7 +57,21 @@ def run(output: Path | None, open_browser: bool) -> None:
     typer.echo(_indent(rules.to_text()))
     _tell_reason(search, X_test)
     _tell_lost_cells(search.best_estimator_, X_test)
-    _write_page(rules, output or DEFAULT_PAGE, open_browser)
+    _write_page(rules, page, open_browser)
+
+
+def _writable(path: Path) -> Path:
+    """Refuse a page that cannot be written before the work for it."""
+    if path.is_dir():
+        msg = f"--output must name a file to write, got the folder {str(path)!r}"
+        raise ValueError(msg)
+    if not path.parent.is_dir():
+        msg = f"--output must lie in a folder that exists, got {str(path)!r}"
+        raise ValueError(msg)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        msg = f"--output must name a file that can be written, got {str(path)!r}"
+        raise ValueError(msg)
+    return path
 
 
 def _read_data() -> tuple[pd.DataFrame, pd.Series, pd.DataFrame, pd.Series]:

@@ -63,6 +63,7 @@ def _plugins(
 
 @app.command("info")
 def _info(
+    context: typer.Context,
     distribution: Annotated[str, typer.Argument(help="Name of the distribution.")],
     as_json: Annotated[
         bool, typer.Option("--json", help="Write JSON instead of text.")
@@ -77,7 +78,8 @@ def _info(
             f"No installed distribution {distribution!r} has a plugin. "
             f"Distributions with one: {known}."
         )
-    if as_json:
+    before = context.parent.params if context.parent else {}
+    if as_json or before.get("as_json"):
         say_json(plugins=[record.to_dict() for record in records])
         return
     for record in records:

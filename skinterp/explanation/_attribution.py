@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -104,7 +105,14 @@ class Attribution(Explanation):
             msg = f"{outputs[0]} outputs for {len(self.target_names)} target_names"
             raise ValueError(msg)
         if self.scope == "global":
+            self._check_global()
             return
+        if not outputs and len(self.target_names) not in (1, 2):
+            msg = (
+                f"values has shape {self.values.shape}, which is one output, for "
+                f"{len(self.target_names)} target_names; expected one, or two classes"
+            )
+            raise ValueError(msg)
         if self.base_values is None or self.output not in OUTPUTS:
             msg = (
                 "a local attribution needs base_values and an output of "
@@ -117,6 +125,12 @@ class Attribution(Explanation):
                 "data": (self.data, (*lead, n)),
             }
         )
+
+    def _check_global(self) -> None:
+        for name in ("base_values", "data"):
+            if getattr(self, name) is not None:
+                msg = f"a global attribution has no {name}; only scope='local' has"
+                raise ValueError(msg)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -136,7 +150,7 @@ class Attribution(Explanation):
         """
         axis = 0 if self.scope == "global" else 1
         size = np.abs(np.moveaxis(self.values, axis, 0))
-        flat = size.reshape(len(self.feature_names), -1)
+        flat = size.reshape(len(size), math.prod(size.shape[1:]))
         return flat.mean(axis=1) if flat.shape[1] else np.zeros(len(flat))
 
     def total(self) -> NDArray[np.float64]:
@@ -340,7 +354,7 @@ class Attribution(Explanation):
         -------
         Attribution
             Without cells, which are those of the model's features. Importances of one
-            column are summed too.
+            column are summed too, by their size, so that none cancel.
         """
         feature_map.check_size(len(self.feature_names))
         axis = 0 if self.scope == "global" else 1
@@ -349,7 +363,13 @@ class Attribution(Explanation):
         values = np.zeros(shape)
         into = values if axis == 0 else values.swapaxes(0, 1)
         parts = self.values if axis == 0 else self.values.swapaxes(0, 1)
-        np.add.at(into, list(feature_map.targets), parts)
+        targets = np.array(feature_map.targets, dtype=int)
+        if self.scope == "global":
+            shared = np.bincount(targets, minlength=len(values))[targets] > 1
+            parts = np.where(
+                shared.reshape(-1, *[1] * (parts.ndim - 1)), abs(parts), parts
+            )
+        np.add.at(into, targets, parts)
         return type(self)(
             scope=self.scope,
             feature_names=feature_map.names,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,15 +81,21 @@ def draw_bars(attribution: Attribution, ax: Axes | None) -> Axes:
         if values.shape[1] == 1 and signed:
             color = [NEGATIVE if v < 0 else POSITIVE for v in values[shown, 0]]
         y = np.arange(len(shown)) + (c - (values.shape[1] - 1) / 2) * height
-        label = _output_label(attribution, c) if values.shape[1] > 1 else None
-        ax.barh(y, values[shown, c], height=height, color=color, label=label)
+        ax.barh(y, values[shown, c], height=height, color=color)
     ax.set_yticks(range(len(shown)))
     ax.set_yticklabels([_bar_label(attribution, int(j), signed) for j in shown])
     ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     ax.axvline(0, color="#8888", lw=0.8)
     ax.set_xlabel(_bar_title(attribution, signed, len(rest)))
     if values.shape[1] > 1:
-        ax.legend(frameon=False)
+        # matplotlib leaves out empty labels and those that begin with "_"
+        legend = ax.legend(
+            ax.containers[-values.shape[1] :],
+            [f"output {c}" for c in range(values.shape[1])],
+            frameon=False,
+        )
+        for c, text in enumerate(legend.get_texts()):
+            text.set_text(_output_label(attribution, c))
     return ax
 
 
@@ -105,7 +112,7 @@ def _bar_values(attribution: Attribution, signed: bool) -> NDArray[np.float64]:
             if len(values)
             else empty
         )
-    return values.reshape(n, -1)
+    return values.reshape(n, math.prod(values.shape[1:]))
 
 
 def _bar_label(attribution: Attribution, j: int, signed: bool) -> str:

@@ -89,8 +89,14 @@ class Explanation(ABC):
         if self.scope not in SCOPES:
             msg = f"scope={self.scope!r} is not one of {list(SCOPES)}"
             raise ValueError(msg)
+        if self.feature_names is None:
+            msg = "feature_names must be a sequence of names, got None"
+            raise TypeError(msg)
         self._set("feature_names", tuple(str(name) for name in self.feature_names))
         self._set("target_names", np.array(self.target_names))
+        if self.target_names.ndim != 1:
+            msg = f"target_names must be a sequence of labels, got {self.target_names}"
+            raise ValueError(msg)
         self._set("meta", FrozenDict(self.meta))
         self._normalise()
         self._freeze_arrays()
@@ -201,7 +207,11 @@ class Explanation(ABC):
         if isinstance(index, int | np.integer) and not -n <= index < n:
             msg = f"index {index} is out of range for an explanation of length {n}"
             raise IndexError(msg)
-        return self._take(np.atleast_1d(np.arange(n)[index]))
+        chosen = np.arange(n)[index]
+        if isinstance(index, bool | None) or chosen.ndim > 1:
+            msg = f"index {index!r} is not an integer, a slice, a list or a mask"
+            raise IndexError(msg)
+        return self._take(np.atleast_1d(chosen))
 
     def __iter__(self) -> Iterator[Self]:
         return (self[i] for i in range(len(self)))
@@ -276,9 +286,12 @@ class Explanation(ABC):
         """
         from skinterp.explanation._kinds import get_kind
 
+        if not isinstance(content, Mapping):
+            msg = f"an explanation is stored as a mapping, got {content!r}"
+            raise TypeError(msg)
         target = get_kind(content.get("kind"))
         version = content.get("schema_version")
-        if not isinstance(version, int) or not 1 <= version <= target.schema_version:
+        if type(version) is not int or not 1 <= version <= target.schema_version:
             msg = (
                 f"schema_version={version!r} of kind {target.kind!r} cannot be read; "
                 f"this version reads 1 to {target.schema_version}"
@@ -293,7 +306,12 @@ class Explanation(ABC):
                 f"unknown {sorted(given - known)}"
             )
             raise ValueError(msg)
-        return target(**{name: decode(content[name]) for name in known})
+        values = {name: _read_field(name, content[name]) for name in sorted(known)}
+        try:
+            return target(**values)
+        except TypeError as error:
+            msg = f"what is stored is no explanation of kind {target.kind!r}: {error}"
+            raise ValueError(msg) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Store the explanation as a JSON file.
@@ -304,7 +322,8 @@ class Explanation(ABC):
             The file to write; an existing one is replaced.
         """
         text = json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
-        Path(path).write_text(text, encoding="utf-8")
+        # half a surrogate pair, as in names of files, has no code but JSON's escape
+        Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Explanation:
@@ -341,7 +360,7 @@ class Explanation(ABC):
         """
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             msg = f"{path} is not a JSON file: {error}"
             raise ValueError(msg) from error
         if not isinstance(content, dict):
@@ -375,6 +394,15 @@ class Explanation(ABC):
         return replace(self, **given)
 
 
+def _read_field(name: str, stored: Any) -> Any:
+    try:
+        return decode(stored)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        text = f"{type(error).__name__}: {error}"
+        msg = f"the field {name!r} of a stored explanation cannot be read ({text})"
+        raise ValueError(msg) from error
+
+
 def check_shapes(sizes: Mapping[str, tuple[Any, tuple[int, ...]]]) -> None:
     """Raise ValueError naming the first array that has not the expected shape."""
     for name, (array, expected) in sizes.items():
@@ -392,6 +420,8 @@ def check_k(k: int) -> int:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if a is b:  # NaT and NA equal nothing, not even themselves
+        return True
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         if a.dtype != b.dtype or a.shape != b.shape:
             return False

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_CODES = ("$float", "$array", "$scalar", "$date", "$datetime", "$dict")
+_CODES = (
+    "$float",
+    "$array",
+    "$scalar",
+    "$date",
+    "$datetime",
+    "$timestamp",
+    "$missing",
+    "$dict",
+)
 
 
 def encode(value: Any) -> Any:
@@ -27,9 +36,10 @@ def encode(value: Any) -> Any:
     TypeError
         If the value, or one inside it, has no code.
     """
-    if value is None or (isinstance(value, bool | int | str) and _is_exact(value)):
+    # subclasses, such as members of an enumeration, would come back as something else
+    if value is None or type(value) in (bool, int, str):
         return value
-    if isinstance(value, float) and not isinstance(value, np.generic):
+    if type(value) is float:
         return value if math.isfinite(value) else {"$float": _name_special(value)}
     if isinstance(value, np.ndarray):
         return {"$array": _encode_array(value)}
@@ -39,10 +49,12 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if isinstance(value, Mapping):
         return _encode_mapping(value)
-    if isinstance(value, dt.datetime):
+    if type(value) is dt.datetime:
         return {"$datetime": value.isoformat()}
-    if isinstance(value, dt.date):
+    if type(value) is dt.date:
         return {"$date": value.isoformat()}
+    if type(value).__module__.partition(".")[0] == "pandas":
+        return _encode_pandas(value)
     msg = f"an explanation cannot store {value!r} of type {type(value).__name__}"
     raise TypeError(msg)
 
@@ -60,9 +72,16 @@ def decode(value: Any) -> Any:
     return {key: decode(item) for key, item in value.items()}
 
 
-def _is_exact(value: object) -> bool:
-    # numpy's strings and bools are subclasses or look-alikes that need their dtype
-    return not isinstance(value, np.generic)
+def _encode_pandas(value: Any) -> dict[str, Any]:
+    import pandas as pd
+
+    if value is pd.NaT or value is pd.NA:
+        return {"$missing": "NaT" if value is pd.NaT else "NA"}
+    if type(value) is not pd.Timestamp:
+        msg = f"an explanation cannot store {value!r} of type {type(value).__name__}"
+        raise TypeError(msg)
+    zone = None if value.tz is None else str(value.tz)
+    return {"$timestamp": [encode(value.asm8), zone]}
 
 
 def _name_special(value: float) -> str:
@@ -87,7 +106,7 @@ def _encode_array(array: np.ndarray) -> dict[str, Any]:
     flat = array.ravel()
     if array.dtype.kind == "O":
         return head | {"data": [encode(item) for item in flat]}
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return head | {"data": [_encode_float(item) for item in flat.tolist()]}
     if array.dtype.kind in "mM":
         return head | {"data": flat.astype(np.int64).tolist()}
@@ -112,7 +131,19 @@ def _decode_code(code: str, content: Any) -> Any:
         return dt.datetime.fromisoformat(content)
     if code == "$date":
         return dt.date.fromisoformat(content)
+    if code in ("$timestamp", "$missing"):
+        return _decode_pandas(code, content)
     return {key: decode(item) for key, item in content.items()}
+
+
+def _decode_pandas(code: str, content: Any) -> Any:
+    import pandas as pd
+
+    if code == "$missing":
+        return {"NaT": pd.NaT, "NA": pd.NA}[content]
+    moment, zone = content
+    stamp = pd.Timestamp(decode(moment))
+    return stamp if zone is None else stamp.tz_localize("UTC").tz_convert(zone)
 
 
 def _decode_array(content: Mapping[str, Any]) -> np.ndarray:

@@ -30,8 +30,19 @@ def own_figure(width: float, height: float) -> Figure:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut a text in the middle, and keep matplotlib from reading it as mathematics."""
+    """Cut a text in the middle, and keep matplotlib from reading it as mathematics.
+
+    What has no glyph, such as a line break or half a surrogate pair, becomes a space or
+    a replacement character.
+    """
+    text = "".join(_drawable(letter) for letter in text)
     if len(text) > length:
         head = (length - 1) // 2
         text = f"{text[:head]}…{text[-(length - 1 - head) :]}"
     return text.replace("$", r"\$")
+
+
+def _drawable(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}"

@@ -84,6 +84,8 @@ def _record(meta: Any) -> list[tuple[str, str]]:
     for key, value in meta.items():
         if isinstance(value, dict):
             lines += [(f"{key}: {name}", str(item)) for name, item in value.items()]
+        elif isinstance(value, list | tuple):
+            lines.append((key, ", ".join(map(str, value))))
         else:
             lines.append((key, str(value)))
     return lines

@@ -254,17 +254,56 @@ def _holds(literal: Literal, value: float, cast: type[np.floating[Any]]) -> bool
 # -- reading cells ---------------------------------------------------------------------
 
 
+def read_table(X: Any, names: Sequence[str], dtypes: Sequence[str]) -> Any:
+    """Frame as it is, anything else as an array that has the columns of the rules."""
+    if hasattr(X, "columns"):
+        return X
+    if hasattr(X, "toarray"):
+        msg = "X is sparse; rules are evaluated on frames and dense arrays"
+        raise TypeError(msg)
+    array = np.asarray(X)
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        # numpy would make texts of the numbers beside texts
+        array = np.array(X, dtype=object)
+    width = sum(dtype != "derived" for dtype in dtypes)
+    # a model of texts alone has no columns, and its X one dimension
+    if array.ndim == 0 or (width and array.shape[1:] != (width,)):
+        msg = f"X must have the shape (n_rows, {width}), as in fit; got {array.shape}"
+        raise ValueError(msg)
+    return array
+
+
+def read_feature(
+    X: Any, names: Sequence[str], feature: int, dtype: str
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Cells of a feature's column as they are compared, and which are missing."""
+    column = read_column(X, names, feature)
+    try:
+        return read_cells(column, dtype)
+    except (TypeError, ValueError) as error:
+        msg = f"column {names[feature]!r} cannot be read as {dtype}: {error}"
+        raise ValueError(msg) from error
+
+
 def read_column(X: Any, names: Sequence[str], feature: int) -> Any:
     """Column of a frame by name, or of an array by position."""
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        return np.asarray(X)[:, feature]
-    if not all(isinstance(name, str) for name in columns):
+    if not hasattr(X, "columns"):
+        return X[:, feature]
+    columns, name = list(X.columns), names[feature]
+    if not all(isinstance(own, str) for own in columns):
         return X.iloc[:, feature]
-    if names[feature] not in list(columns):
-        msg = f"column {names[feature]!r} is not in X; its columns: {list(columns)}"
+    if name not in columns:
+        msg = f"column {name!r} is not in X; its columns: {columns}"
         raise ValueError(msg)
-    return X[names[feature]]
+    if columns.count(name) == 1 == list(names).count(name):
+        return X[name]
+    if columns == list(names[: len(columns)]):
+        return X.iloc[:, feature]
+    msg = (
+        f"column {name!r} is ambiguous: the rules have the columns {list(names)}, X "
+        f"has {columns}"
+    )
+    raise ValueError(msg)
 
 
 def read_cells(column: Any, dtype: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -281,12 +320,18 @@ def read_cells(column: Any, dtype: str) -> tuple[NDArray[Any], NDArray[np.bool_]
     if dtype == "category":
         return series.to_numpy(dtype=object), missing
     if dtype == "date":
+        if series.dtype.kind in "buifc" and not missing.all():
+            msg = f"numbers such as {series[~missing].iloc[0]} are no dates"
+            raise ValueError(msg)
         moments = pd.to_datetime(series, utc=True, format="ISO8601").dt.tz_localize(
             None
         )
         return np.asarray((moments - EPOCH) / pd.Timedelta(days=1)), missing
     if dtype not in ("float32", "float64"):
         msg = f"a derived feature ({dtype!r}) cannot be read from the user's columns"
+        raise ValueError(msg)
+    if series.dtype.kind in "mMc" and not missing.all():
+        msg = f"{series[~missing].iloc[0]!r} is not a number to compare"
         raise ValueError(msg)
     cells = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
     return cells.astype(dtype).astype(np.float64), missing
@@ -344,7 +389,9 @@ def _say_number(value: float, dtype: str) -> str:
         moment = EPOCH + dt.timedelta(days=days)
         midnight = moment.time() == dt.time()
         return moment.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M")
-    return f"{value:.6g}"
+    # six digits, or as many as tell 123457.5 from the whole numbers beside it
+    whole = len(f"{abs(value):.0f}") if abs(value) < 1e16 else 0
+    return f"{value:.{max(6, whole + 1)}g}"
 
 
 def _plain(label: Any) -> Any:

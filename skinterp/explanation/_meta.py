@@ -15,6 +15,9 @@ class FrozenDict(dict[str, Any]):
     """A dictionary that refuses changes; lists inside become tuples."""
 
     def __init__(self, items: Mapping[str, Any] | None = None) -> None:
+        if items is not None and not isinstance(items, Mapping):
+            msg = f"the meta of an explanation must be a mapping, got {items!r}"
+            raise TypeError(msg)
         super().__init__({key: _freeze(value) for key, value in (items or {}).items()})
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -65,10 +68,14 @@ def describe_method(estimator: Any, options: Mapping[str, Any]) -> dict[str, Any
 
 def plain(value: Any) -> Any:
     """Turn a parameter into what JSON can hold: numbers, text, lists, else its repr."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or type(value) in (bool, int, float, str):
         return value
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         return plain(value.item())
+    for base in (int, float, str):
+        if isinstance(value, base):
+            # the value of an enumeration's member
+            return base(getattr(value, "value", value))
     if isinstance(value, list | tuple):
         return tuple(plain(item) for item in value)
     if isinstance(value, Mapping):

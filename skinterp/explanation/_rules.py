@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skinterp.explanation._base import Explanation, check_k, check_shapes
-from skinterp.explanation._literals import Literal, read_cells, read_column, say
+from skinterp.explanation._literals import Literal, read_feature, read_table, say
 from skinterp.explanation._ragged import offsets_of, ranges
-from skinterp.explanation._rules_check import check_arrays, check_rows, check_rules
+from skinterp.explanation._rules_check import (
+    check_arrays,
+    check_ends,
+    check_rows,
+    check_rules,
+    check_whole,
+    read_labels,
+)
 from skinterp.explanation._rules_map import map_rules
 from skinterp.explanation._rules_show import draw_rules, say_rows, say_rules
 
@@ -189,7 +196,11 @@ class RuleSet(Explanation):
         low = np.asarray(lower, dtype=np.float64)
         high = np.asarray(upper, dtype=np.float64)
         n = len(feature_names)
+        if low.ndim != 2:
+            msg = f"lower has shape {low.shape}, expected (n_rules, {n})"
+            raise ValueError(msg)
         check_shapes({"lower": (low, (len(low), n)), "upper": (high, (len(low), n))})
+        check_ends(low, high)
         rule, feature = np.nonzero((low > -np.inf) | (high < np.inf))
         false = np.zeros(len(rule), dtype=bool)
         return cls(
@@ -222,13 +233,14 @@ class RuleSet(Explanation):
         for name in ("lower_closed", "upper_closed", "negated", "missing"):
             self._cast(name, np.bool_)
         self._cast("relevant_missing", np.bool_)
-        labels = (None if c is None else tuple(c) for c in self.categories)
-        self._set("categories", tuple(labels))
+        self._set("categories", tuple(map(read_labels, self.categories)))
         self._set("feature_dtypes", tuple(self.feature_dtypes))
 
     def _cast(self, name: str, dtype: type[np.generic]) -> None:
         value = getattr(self, name)
         if value is not None:
+            if dtype is np.int64:
+                check_whole(name, np.asarray(value))
             self._set(name, np.asarray(value, dtype=dtype))
 
     def _check(self) -> None:
@@ -265,6 +277,10 @@ class RuleSet(Explanation):
         tuple of Literal
             Each with ``feature``, ``lower``, ``upper``, ``categories``, ...
         """
+        if not -self.n_rules <= rule < self.n_rules:
+            msg = f"rule {rule} is out of range for {self.n_rules} rules"
+            raise IndexError(msg)
+        rule = rule % self.n_rules
         span = range(self.offsets[rule], self.offsets[rule + 1])
         return tuple(self._literal(i) for i in span)
 
@@ -297,9 +313,10 @@ class RuleSet(Explanation):
         Raises
         ------
         ValueError
-            If a column is lacking, or a rule uses a feature that is no column.
+            If X is not a table of these columns, a column is lacking or holds what
+            cannot be compared, or a rule uses a feature that is no column.
         """
-        X = X if hasattr(X, "columns") else np.asarray(X)
+        X = read_table(X, self.feature_names, self.feature_dtypes)
         held = np.ones((len(X), self.n_rules), dtype=bool)
         rules = np.repeat(np.arange(self.n_rules), np.diff(self.offsets))
         cells: dict[tuple[int, str], Any] = {}
@@ -315,8 +332,7 @@ class RuleSet(Explanation):
                 raise ValueError(msg)
             dtype = dtype if literal.categories is None else "category"
             if (j, dtype) not in cells:
-                column = read_column(X, self.feature_names, j)
-                cells[j, dtype] = read_cells(column, dtype)
+                cells[j, dtype] = read_feature(X, self.feature_names, j, dtype)
             held[:, rule] &= literal.mask(*cells[j, dtype])
         return held
 

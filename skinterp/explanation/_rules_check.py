@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skinterp.explanation._base import check_shapes
-from skinterp.explanation._literals import read_cells, read_column
+from skinterp.explanation._literals import read_feature, read_table
 from skinterp.explanation._ragged import check_offsets, check_range
 
 if TYPE_CHECKING:
@@ -29,11 +29,16 @@ PER_LITERAL = (
 
 def check_arrays(rules: RuleSet) -> None:
     """Raise ValueError where the arrays of a rule set do not fit together."""
+    for name in ("offsets", "feature", "target", "row_offsets", "prediction"):
+        if np.ndim(getattr(rules, name)) != (getattr(rules, name) is not None):
+            msg = f"{name} must be one-dimensional, got {getattr(rules, name)!r}"
+            raise ValueError(msg)
     n_literals, n_rules = len(rules.feature), len(rules.target)
     for name in PER_LITERAL:
         if len(getattr(rules, name)) != n_literals:
             msg = f"{name} has length {len(getattr(rules, name))}, not {n_literals}"
             raise ValueError(msg)
+    check_ends(rules.lower, rules.upper)
     check_shapes({"support": (rules.support, (n_rules,))})
     check_offsets("offsets", rules.offsets, n_rules, n_literals)
     check_range("feature", rules.feature, 0, len(rules.feature_names))
@@ -48,10 +53,48 @@ def check_arrays(rules: RuleSet) -> None:
     _check_rows_fit(rules)
 
 
+def check_ends(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+    """Raise ValueError where an end of an interval is not a number."""
+    for name, ends in (("lower", lower), ("upper", upper)):
+        if np.isnan(ends).any():
+            msg = f"{name} holds NaN; an interval without this end has an infinite one"
+            raise ValueError(msg)
+
+
+def check_whole(name: str, values: NDArray[Any]) -> None:
+    """Raise ValueError where positions are not whole numbers."""
+    kind = values.dtype.kind
+    if (
+        values.size
+        and kind not in "iub"
+        and not (kind == "f" and (values == np.floor(values)).all())
+    ):
+        msg = f"{name} must hold positions (whole numbers), got {values!r}"
+        raise ValueError(msg)
+
+
+def read_labels(labels: Any) -> tuple[Any, ...] | None:
+    """Labels of one literal, None for an interval."""
+    if labels is None:
+        return None
+    if isinstance(labels, str):
+        msg = f"categories must hold None or a tuple of labels, got {labels!r}"
+        raise ValueError(msg)
+    found = tuple(labels)
+    try:
+        hash(found)
+    except TypeError as error:
+        msg = f"categories must hold labels that can be hashed, got {found!r}"
+        raise ValueError(msg) from error
+    return found
+
+
 def _check_rows_fit(rules: RuleSet) -> None:
     if rules.scope == "global":
-        if rules.row_offsets is not None or rules.prediction is not None:
-            msg = "a global rule set has neither row_offsets nor prediction"
+        local = ("row_offsets", "prediction", "relevant_missing")
+        given = [name for name in local if getattr(rules, name) is not None]
+        if given:
+            msg = f"a global rule set has no {given[0]}; only scope='local' has"
             raise ValueError(msg)
         return
     if rules.row_offsets is None or rules.prediction is None:
@@ -100,11 +143,10 @@ def _compare(
 
 def _has_missing(rules: RuleSet, X: Any) -> NDArray[np.bool_]:
     """Rows that lack a cell which some rule reads."""
-    X = X if hasattr(X, "columns") else np.asarray(X)
+    X = read_table(X, rules.feature_names, rules.feature_dtypes)
     lacking = np.zeros(len(X), dtype=bool)
     for j in rules.used_features:
-        column = read_column(X, rules.feature_names, j)
-        lacking |= read_cells(column, "category")[1]
+        lacking |= read_feature(X, rules.feature_names, j, "category")[1]
     return lacking
 
 

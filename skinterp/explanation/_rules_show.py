@@ -125,6 +125,8 @@ def _draw_literal(
         start, stop = left, right
     ax.plot([start, stop], [y, y], color=color, lw=9, solid_capstyle="butt", zorder=2)
     words = say_short(literal, rules.feature_dtypes[literal.feature])
+    if words.startswith("(") and words.endswith(" or missing)"):
+        words = words[1:-1]  # stands alone here, and room is short
     ax.text(x + 0.5, y + 0.42, shorten(words, 24), ha="center", va="center", fontsize=7)
 
 
@@ -172,8 +174,11 @@ def _rule_label(rules: RuleSet, rule: int) -> str:
 def _left_out(rules: RuleSet, shown: list[int], columns: list[int]) -> str:
     used = len(np.unique(rules.feature))
     several = rules.row_offsets is not None and len(rules) > 1
-    total = len(rules) if several else rules.n_rules
+    open_rows = int((rules.prediction < 0).sum()) if rules.prediction is not None else 0
+    total = len(rules) - open_rows if several else rules.n_rules
     parts = []
+    if several and open_rows:
+        parts.append(f"{open_rows} {rules.unit}{'s' * (open_rows > 1)} not determined")
     if total > len(shown):
         what = f"{rules.unit}s" if several else "rules"
         parts.append(f"{total - len(shown)} more {what}")

@@ -145,7 +145,9 @@ def _import_targets(record: PluginRecord) -> PluginRecord:
     for target in (*targets, *record.kinds.values()):
         try:
             resolve(target)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # as in the loader
             reason = f"importing {target!r} failed ({describe(error)})"
             return _failed(record.candidate, reason)
     return record

@@ -173,7 +173,9 @@ def _stage(candidate: Candidate, reason: str) -> Iterator[None]:
     """Turn what a plugin raises into a refusal; Ctrl-C passes."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # as sys.exit and pytest.skip raise
         raise _broken(candidate, f"{reason} ({describe(error)})", error) from error
 
 

@@ -260,6 +260,8 @@ def describe(error: BaseException) -> str:
         return f"it called sys.exit({error.code!r})"
     try:
         text = " ".join(str(error).split())
+        # half a surrogate pair or a colour code would break the report
+        text = "".join(c if c.isprintable() else "?" for c in text)
     except Exception:  # a broken __str__ must not hide the rest
         text = ""
     text = text if len(text) <= 300 else text[:299] + "…"

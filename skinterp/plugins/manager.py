@@ -215,7 +215,8 @@ def list_methods(
     _known("task", task, {*TASKS, *(t for row in methods for t in row.tasks)})
     _known("input", input, {*INPUTS, *(row.input for row in methods)})
     _known("kind", kind, {*registry.kinds, *(k for row in methods for k in row.kinds)})
-    provider = None if provider is None else canonical(provider)
+    if isinstance(provider, str):
+        provider = canonical(provider)
     _known("provider", provider, {record.distribution for record in registry.plugins})
     return MethodTable(
         row
@@ -320,7 +321,7 @@ def _builtin(version: str) -> Candidate:
 
 def _known(name: str, value: str | None, allowed: set[str]) -> None:
     """Refuse a filter that no method can ever pass."""
-    if value is None or value in allowed:
+    if value is None or (isinstance(value, str) and value in allowed):
         return
     near = difflib.get_close_matches(str(value), allowed, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""

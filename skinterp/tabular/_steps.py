@@ -258,18 +258,22 @@ def _union(union: Any, traces: Traces) -> Traces:
     weights = union.transformer_weights or {}
     out: Traces = []
     for name, transformer in union.transformer_list:
-        traced = trace_step(transformer, traces)
-        weight = float(weights.get(name, 1.0))
-        if weight != 1.0:
-            scale = functools.partial(np.multiply, weight)
-            traced = [apply(t, scale, -1 if weight < 0 else 1) for t in traced]
-        out += traced
+        out += _weighted(trace_step(transformer, traces), weights.get(name))
     return out
+
+
+def _weighted(traces: Traces, weight: float | None) -> Traces:
+    """Trace outputs that a union or a ``ColumnTransformer`` multiplies by a weight."""
+    if weight is None or weight == 1:
+        return traces
+    scale = functools.partial(np.multiply, float(weight))
+    return [apply(t, scale, -1 if weight < 0 else 1) for t in traces]
 
 
 @_register(ColumnTransformer)
 def _columns(transformer: Any, traces: Traces) -> Traces:
     names = getattr(transformer, "feature_names_in_", None)
+    weights = transformer.transformer_weights or {}
     out: Traces = []
     for name, step, columns in transformer.transformers_:
         positions = resolve_columns(columns, names, len(traces))
@@ -284,7 +288,7 @@ def _columns(transformer: Any, traces: Traces) -> Traces:
                 f"{span.stop - span.start} columns but describes {len(traced)}"
             )
             raise TypeError(msg)
-        out += traced
+        out += _weighted(traced, weights.get(name))
     return out
 
 

@@ -215,16 +215,12 @@ default="infrequent_if_exist"
         check_is_fitted(self)
         names = self._names_in(input_features)
         out: list[str] = []
-        taken: Counter[str] = Counter()
         for name, part in zip(names, self._parts, strict=True):
             if part is None:
                 continue
             for own in part.names():
-                label = name + own[len(part.name) :]
-                taken[label] += 1
-                n = taken[label]
-                out.append(label if n == 1 else f"{label}_{n}")
-        return np.array(out, dtype=object)
+                out.append(name + own[len(part.name) :])
+        return np.array(_distinct(out), dtype=object)
 
     def _names_in(self, input_features: ArrayLike | None) -> list[str]:
         own = list(column_names(self) or ())
@@ -273,6 +269,21 @@ default="infrequent_if_exist"
         tags.input_tags.string = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """Number labels that stand twice, past those that carry such a number already."""
+    seen: Counter[str] = Counter()
+    given, out = set(labels), []
+    for label in labels:
+        seen[label] += 1
+        name = label
+        while seen[label] > 1 and name in given:
+            name = f"{label}_{seen[label]}"
+            seen[label] += name in given
+        given.add(name)
+        out.append(name)
+    return out
 
 
 def _kind(part: Part) -> str:

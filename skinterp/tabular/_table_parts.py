@@ -107,12 +107,11 @@ class NumberPart(Part):
     def read(self, column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
         """Numbers, NaN where missing."""
         missing = np.asarray(column.isna(), dtype=bool)
+        if not missing.all():
+            self._check_cells(column, missing)
         try:
-            if column.dtype == object and any(isinstance(c, str) for c in column):
-                # float("3") would pass, though the column held numbers
-                raise ValueError
             cells = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self._first_wrong(column) from None
         wrong = np.isinf(cells)
         if wrong.any():
@@ -120,11 +119,23 @@ class NumberPart(Part):
             raise self.refuse(row, cells[row])
         return cells, missing
 
+    def _check_cells(self, column: pd.Series[Any], missing: Mask) -> None:
+        """Refuse what numpy would make numbers of: texts, moments, complex numbers."""
+        if column.dtype.kind in "buif":
+            return
+        cells = column.to_numpy(dtype=object)
+        for row in np.flatnonzero(~missing):
+            if not isinstance(cells[row], (*NUMBERS, np.bool_)):
+                raise self.refuse(int(row), cells[row])
+
     def _first_wrong(self, column: pd.Series[Any]) -> ValueError:
         for row, cell in enumerate(column):
-            if not is_missing(cell) and not isinstance(cell, (*NUMBERS, np.bool_)):
-                return self.refuse(row, cell)
-        return self.refuse(0, column[0])
+            try:
+                float(cell)
+            except (TypeError, ValueError, OverflowError):
+                if not is_missing(cell):
+                    return self.refuse(row, cell)
+        return self.refuse(0, column.iloc[0])
 
     def learn(self, cells: NDArray[Any], missing: Mask) -> None:
         """Take the median for missing cells."""
@@ -152,13 +163,17 @@ class DatePart(NumberPart):
 
     def read(self, column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
         """Days, NaN where missing."""
-        try:
-            return read_cells(column, "date")
-        except (TypeError, ValueError):
-            for row, cell in enumerate(column):
-                if not is_missing(cell) and not is_moment(cell):
-                    raise self.refuse(row, cell) from None
-            raise
+        missing = np.asarray(column.isna(), dtype=bool)
+        if column.dtype.kind != "M" and not missing.all():
+            self._check_cells(column, missing)
+        return read_cells(column, "date")
+
+    def _check_cells(self, column: pd.Series[Any], missing: Mask) -> None:
+        """Refuse what pandas would make dates of: 20200101, a year, a truth value."""
+        cells = column.to_numpy(dtype=object)
+        for row in np.flatnonzero(~missing):
+            if not is_moment(cells[row]):
+                raise self.refuse(int(row), cells[row])
 
     def sources(self, name: str, column: int) -> list[FeatureSource]:
         """The day of the cell."""

@@ -165,6 +165,8 @@ def check_method(
     MethodCheckError
         If a check failed, or passed in spite of an entry in ``expected_failures``,
         and ``on_fail`` is "raise".
+    ValueError
+        If no check has such a name: nothing tried is nothing shown.
 
     Examples
     --------
@@ -177,7 +179,11 @@ def check_method(
     if on_fail not in ("raise", "record"):
         msg = f"on_fail={on_fail!r} is not one of ['raise', 'record']"
         raise ValueError(msg)
-    return finish(run_checks(cases_of(method), only), on_fail)
+    records = run_checks(cases_of(method), only)
+    if not records:
+        msg = f"only={only!r} is the name of no check that applies to {method!r}"
+        raise ValueError(msg)
+    return finish(records, on_fail)
 
 
 def run_checks(cases: list[Case], only: str = "*") -> list[CheckRecord]:
@@ -210,9 +216,20 @@ def cases_of(method: Any) -> list[Case]:
         return [case for task in row.tasks for case in cases_of(row.load(task))]
     if isinstance(method, type):
         make: Any = method
-        return [
-            Case(make(**params)) for params in getattr(make, "_test_params", _none)()
-        ]
+        settings = getattr(make, "_test_params", _none)()
+        if not isinstance(settings, list | tuple) or not settings:
+            msg = (
+                f"{method.__name__}._test_params() must give a list of at least one "
+                f"dict of parameters, got {settings!r}"
+            )
+            raise ValueError(msg)
+        return [Case(make(**params)) for params in settings]
+    if not hasattr(method, "fit"):
+        msg = (
+            "method must be an estimator, a class or the name of a registered method, "
+            f"got {method!r}"
+        )
+        raise TypeError(msg)
     return [Case(method)]
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skinterp.compat import check_is_fitted
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees._boolean_tree_kernels import MISSING, UNKNOWN
 from skinterp.trees._tables import TreeTables, cell_codes
@@ -15,7 +14,7 @@ from skinterp.trees._tables import TreeTables, cell_codes
 # The exact solution visits every set of unknown features, for each training row. It is
 # taken up to this many features, and beyond as long as sets times rows stay few.
 MAX_EXACT = 10
-MAX_STATES = 2**21
+MAX_STATES = 2**20
 
 
 class Problem(NamedTuple):
@@ -73,19 +72,18 @@ class AcquisitionMixin:
         Notes
         -----
         Measuring a feature reveals its value, hence the outcome of all tests on it.
-        Probabilities are the frequencies among those training rows that agree with
-        what is known. With at most 10 unknown features that the tree uses (13 if
-        the tree tells few training rows apart), the choice is optimal: dynamic
-        programming over the sets of measured features, O(2^k x n_distinct) states.
-        With more it is the best first step if the
-        order of the tree is followed after it, which on the training rows never
-        costs more than the tree's order. Where no training row agrees, the next
-        test of the tree is taken.
+        Only features that the tree uses are considered. Probabilities are the
+        frequencies among those training rows that agree with what is known. With at
+        most 10 unknown features (12 if the tree tells few training rows apart), the
+        choice is optimal: dynamic programming over the sets of measured features,
+        O(2^k x n_distinct) states. With more it is the best first step if the order
+        of the tree is followed after it, which on the training rows never costs
+        more than the tree's order. Where no training row agrees, the next test of
+        the tree is taken.
         """
-        check_is_fitted(self)
+        tables = self._tables()
         one = np.ndim(x) == 1
         rows = self._validate_X(_as_table(x) if one else x)
-        tables = self._tables()
         problem = self._problem(tables)
         states, group = np.unique(cell_codes(tables, rows), axis=0, return_inverse=True)
         chosen = [best_choice(problem, state).feature for state in states]
@@ -107,10 +105,9 @@ class AcquisitionMixin:
         float
             Mean over the training rows.
         """
-        check_is_fitted(self)
+        problem = self._problem(self._tables())
         if order not in ("best", "tree"):
             raise ValueError(f"order must be 'best' or 'tree'; got {order!r}.")
-        problem = self._problem(self._tables())
         return tree_order_cost(problem) if order == "tree" else best_cost(problem)
 
     def _problem(self, tables: TreeTables) -> Problem:
@@ -141,7 +138,7 @@ def best_choice(problem: Problem, state: NDArray[np.int32]) -> Choice:
         return Choice(0.0, -1)
     known = state != UNKNOWN
     agree = (problem.codes[:, known] == state[known]).all(axis=1)
-    if not problem.weight[agree].sum() > 0:
+    if not agree.any():  # there are no frequencies to go by
         return Choice(np.nan, _tree_choice(problem, state))
     here = problem._replace(codes=problem.codes[agree], weight=problem.weight[agree])
     if is_small(int((~known).sum()), len(here.codes)):
@@ -175,7 +172,7 @@ def best_cost(problem: Problem) -> float:
 
 
 def is_small(n_unknown: int, n_rows: int) -> bool:
-    """Whether the exact solution takes about a second at most."""
+    """Whether the exact solution is taken; a second for some thousand rows."""
     # A set costs some time of its own, as much as a few hundred rows.
     return n_unknown <= MAX_EXACT or max(n_rows, 256) << n_unknown <= MAX_STATES
 
@@ -253,7 +250,7 @@ def _values(
     """V(bought, .) of each row, and the costs of the choices of the last group."""
     rows = np.flatnonzero(~decided)
     value = np.zeros(len(decided))
-    if len(rows) == 0:
+    if len(rows) == 0:  # every row is decided
         return value, np.full(len(free), np.inf)
     group = _alike(problem.codes[np.ix_(rows, free[_bits(bought, len(free))])])
     weight = problem.weight[rows]
@@ -288,7 +285,7 @@ def _alike(codes: NDArray[np.int32]) -> NDArray[np.intp]:
 def _first_minimum(costs: NDArray[np.float64]) -> int:
     """Position of the least cost; the first one among those equal up to rounding."""
     least = costs.min()
-    return int(np.argmax(costs <= least + 1e-9 * max(1.0, abs(least))))
+    return int(np.argmax(costs <= least * (1 + 1e-9)))
 
 
 def training_cells(

@@ -1,4 +1,10 @@
-"""Decision trees read as Boolean functions."""
+"""Decision trees read as Boolean functions: the estimator.
+
+`_tables` reads a fitted tree as arrays, `_boolean_tree_kernels` walks them. `_boxes`
+sees the tree as a set of boxes and finds the maximal ones, with `_box_kernels`. On
+these rest `_rules` (explanations), `_equivalence` and `_deduplicate` (comparison) and
+`_acquisition` (what to measure next).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.base import ExplainableMixin, feature_names_of
@@ -24,6 +31,7 @@ from skinterp.compat import (
 from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees import _boxes as boxes
 from skinterp.trees._acquisition import AcquisitionMixin, training_cells
+from skinterp.trees._equivalence import EquivalenceMixin
 from skinterp.trees._rules import Rows, draw, global_rules, local_rules, reason_rules
 from skinterp.trees._tables import (
     TreeTables,
@@ -31,8 +39,6 @@ from skinterp.trees._tables import (
     check_columns,
     check_costs,
     check_tree,
-    fitted_tree,
-    numbered_classes,
     tree_tables,
     unwrap,
 )
@@ -44,6 +50,7 @@ if TYPE_CHECKING:
 class BooleanTreeClassifier(
     ExplainableMixin,
     AcquisitionMixin,
+    EquivalenceMixin,
     ClassifierMixin,
     MetaEstimatorMixin,
     BaseEstimator,
@@ -75,8 +82,8 @@ class BooleanTreeClassifier(
         Cost of measuring each feature, not negative, for ``next_feature``,
         ``expected_cost`` and ``sufficient_reasons``. None means 1 for each.
     max_terms : int, default=10000
-        Largest number of prime implicants per class, in ``explain`` and
-        ``canonical_key_``. Nothing else computes them, and
+        Largest number of prime implicants per class, also of those held on the way,
+        in ``explain`` and ``canonical_key_``. Nothing else computes them, and
         ``explain(X, reasons_only=True)`` doesn't either: it gives one rule per row.
 
     Attributes
@@ -176,7 +183,7 @@ class BooleanTreeClassifier(
         X : array-like of shape (n_samples, n_features)
             Training rows. Missing values are allowed where the tree allows them.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels. A frozen tree has no use for them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -199,13 +206,15 @@ class BooleanTreeClassifier(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
         if is_frozen(base):
-            check_columns(check_tree(base, "estimator", fitted=True), self)
+            tree = check_tree(base, "estimator", fitted=True)
+            check_columns(tree, self, "The frozen estimator", "X")
             self.estimator_ = base
         else:
             given = None if sample_weight is None else weight
             self.estimator_ = clone(base).fit(rows, y, sample_weight=given)
-        tables = self._tables()
-        self.classes_ = unwrap(self.estimator_).classes_
+        tree = unwrap(self.estimator_)
+        tables = tree_tables(tree)
+        self.classes_ = tree.classes_
         self.used_features_ = tables.used
         cells, weights = training_cells(cell_codes(tables, rows), weight)
         self.training_cells_ = cells
@@ -227,7 +236,7 @@ class BooleanTreeClassifier(
         """
         if self.on_undetermined == "abstain":
             return self.predict_partial(X)
-        tables = self._fitted_tables()
+        tables = self._tables()
         labels, determined = self._decide(tables, self._validate_X(X))
         if self.on_undetermined == "majority":
             labels[~determined] = tables.nodes[0, kernels.LABEL]
@@ -247,8 +256,39 @@ class BooleanTreeClassifier(
             Class labels, masked where the known cells don't determine the class.
             Below the mask lies the wrapped tree's own answer.
         """
-        labels, determined = self._decide(self._fitted_tables(), self._validate_X(X))
+        labels, determined = self._decide(self._tables(), self._validate_X(X))
         return np.ma.MaskedArray(self.classes_[labels], mask=~determined)
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Accuracy on given rows; one on which ``predict`` abstains counts as wrong.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN marks missing cells.
+        y : array-like of shape (n_samples,)
+            Right class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of the weight on which the answer is right.
+        """
+        answer = self.predict(X)
+        if sample_weight is None:
+            sample_weight = np.ones(len(answer))
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        right = accuracy_score(
+            y,
+            np.ma.getdata(answer),
+            normalize=False,
+            sample_weight=np.where(np.ma.getmaskarray(answer), 0, weight),
+        )
+        return float(right / weight.sum())
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Average the class frequencies of the leaves that each row can reach.
@@ -265,7 +305,7 @@ class BooleanTreeClassifier(
             row they are those of the wrapped tree. For a row that isn't determined,
             the most probable class may differ from ``predict``.
         """
-        tables = self._fitted_tables()
+        tables = self._tables()
         weight = np.maximum(tables.weight, np.finfo(np.float64).tiny)
         return kernels.average_rows(
             self._validate_X(X), tables.nodes, tables.threshold, weight, tables.value
@@ -284,7 +324,7 @@ class BooleanTreeClassifier(
         ndarray of shape (n_samples,), bool
             True where the class is certain.
         """
-        return self._decide(self._fitted_tables(), self._validate_X(X))[1]
+        return self._decide(self._tables(), self._validate_X(X))[1]
 
     def relevant_missing(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Tell which missing cells could still change the class.
@@ -298,9 +338,10 @@ class BooleanTreeClassifier(
         -------
         ndarray of shape (n_samples, n_features), bool
             True for a missing cell if some values of the other missing cells make
-            the class depend on it. All False in a determined row.
+            the class depend on it. All False in a determined row. Where absence leads
+            to a leaf that no value leads to, it counts as one more value.
         """
-        tables = self._fitted_tables()
+        tables = self._tables()
         codes = cell_codes(tables, self._validate_X(X))
         return self._on_columns(tables, _relevant(tables, codes))
 
@@ -323,49 +364,12 @@ class BooleanTreeClassifier(
         Cells are given up one after the other, the costliest first; at equal cost
         those off the row's path through the tree first, then later columns.
         """
-        tables = self._fitted_tables()
+        tables = self._tables()
         codes = cell_codes(tables, self._validate_X(X))
         return self._on_columns(tables, self._reasons(tables, codes))
 
-    @property
-    def canonical_key_(self) -> tuple[tuple, ...]:
-        """Hashable form of the decision function: all prime implicants per class.
-
-        Equal for trees that give all complete rows the same class, and only for
-        these. Computed at each access, at the cost of ``explain``.
-        """
-        return boxes.canonical_key(self._fitted_tables(), self.classes_, self.max_terms)
-
-    def is_equivalent(self, other: Any) -> bool:
-        """Tell whether another tree gives all complete rows the same class.
-
-        Parameters
-        ----------
-        other : estimator
-            A fitted tree classifier of scikit-learn, or a BooleanTreeClassifier,
-            fitted on the same columns.
-
-        Returns
-        -------
-        bool
-            True if no complete row gets different classes.
-
-        Notes
-        -----
-        Compares the leaves pairwise: O(n_leaves x n_leaves_other x n_used).
-        """
-        check_is_fitted(self)
-        tree = fitted_tree(other, "other")
-        if tree.n_features_in_ != self.n_features_in_:
-            raise ValueError(
-                f"other was fitted on {tree.n_features_in_} columns, this tree on "
-                f"{self.n_features_in_}: they decide on different rows."
-            )
-        own, others = numbered_classes([self.classes_, tree.classes_])
-        return boxes.equivalent(self._tables(), tree_tables(tree), own, others)
-
     def plot(self, ax: Any = None) -> NDArray:
-        """Draw the tree and, beside it, the rules it stands for.
+        """Draw the tree and, below it, the rules it stands for.
 
         Parameters
         ----------
@@ -428,11 +432,8 @@ class BooleanTreeClassifier(
         )
 
     def _tables(self) -> TreeTables:
-        return tree_tables(unwrap(self.estimator_))
-
-    def _fitted_tables(self) -> TreeTables:
         check_is_fitted(self)
-        return self._tables()
+        return tree_tables(unwrap(self.estimator_))
 
     @staticmethod
     def _decide(
@@ -457,6 +458,5 @@ class BooleanTreeClassifier(
 
 
 def _relevant(tables: TreeTables, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
-    return kernels.relevant_cells(
-        codes, tables.nodes, tables.low, tables.high, tables.empty
-    )
+    empty = tables.empty & boxes.meaningful_gaps(tables)
+    return kernels.relevant_cells(codes, tables.nodes, tables.low, tables.high, empty)

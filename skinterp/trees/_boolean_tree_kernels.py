@@ -55,6 +55,8 @@ def analyse_nodes(nodes: Ints, n_cuts: Ints) -> tuple[Ints, Ints, Bools]:
             empty[child, j] = empty[i, j] and nodes[i, SKIP] == child
         high[left, j] = min(high[i, j], cut)
         low[right, j] = max(low[i, j], cut + 1)
+        # A child is open if a value leads there, or the tree's own way for missing
+        # values: the path fixes both, whatever the row is.
         nodes[i, OPEN] = 0
         if low[left, j] <= high[left, j] or empty[left, j]:
             nodes[i, OPEN] += 1
@@ -123,13 +125,14 @@ def decide_rows(X: Singles, nodes: Ints, threshold: Singles) -> tuple[Ints, Bool
     for row in range(X.shape[0]):
         node, size, label = 0, 0, -1
         while True:
+            # Below a node with COMMON >= 0 nothing can change the answer.
             while nodes[node, COMMON] < 0:
                 value = X[row, nodes[node, COLUMN]]
                 if value <= threshold[node]:
                     node = nodes[node, LEFT]
                 elif value > threshold[node]:
                     node = nodes[node, RIGHT]
-                else:
+                else:  # NaN compares false with everything
                     if nodes[node, OPEN] == 3:
                         stack[size] = nodes[node, RIGHT]
                         size += 1
@@ -267,6 +270,7 @@ def minimal_reasons(codes: Ints, nodes: Ints, tier: Longs) -> Bools:
                 if rank >= best:
                     j, best = other, rank
             tried[j] = True
+            # What can't be given up now can't be later, when fewer cells are left.
             cell = code[j]
             code[j] = UNKNOWN
             if cell != UNKNOWN and decide_code(code, nodes, stack) < 0:

@@ -49,7 +49,7 @@ def keep_maximal(
 
     Boxes before `first` can't lie in the piece. Returns the new size of the list.
     """
-    for i in range(size - 1, -1, -1):
+    for i in range(size - 1, -1, -1):  # late boxes are the likely ones
         if inside(piece_low, piece_high, low[i], high[i]):
             return size
     kept = first
@@ -73,13 +73,18 @@ def grown(boxes: Ints, capacity: int) -> Ints:
 
 @njit(cache=True, nogil=True)
 def subtract_box(
-    low: Ints, high: Ints, size: int, hole_low: Ints, hole_high: Ints
+    low: Ints,
+    high: Ints,
+    size: int,
+    hole_low: Ints,
+    hole_high: Ints,
+    max_boxes: int,
 ) -> tuple[Ints, Ints, int]:
     """Maximal boxes of what is left of maximal boxes without a hole.
 
     A box that meets the hole falls into at most two pieces per feature: below and
     above the hole. Only pieces can be swallowed, by a box that was not met or by
-    another piece.
+    another piece. Ends early when there are more than `max_boxes`.
     """
     n_used = low.shape[1]
     hit_low = np.empty((size, n_used), np.int32)
@@ -94,6 +99,8 @@ def subtract_box(
             n_free += 1
     size = n_free
     for i in range(n_hit):
+        if size > max_boxes:
+            break
         if size + 2 * n_used > low.shape[0]:
             capacity = 2 * low.shape[0] + 2 * n_used
             low, high = grown(low, capacity), grown(high, capacity)
@@ -125,7 +132,9 @@ def maximal_boxes(
     copy_box(low[0], top, low, high, 0)
     size = 1
     for hole in range(hole_low.shape[0]):
-        low, high, size = subtract_box(low, high, size, hole_low[hole], hole_high[hole])
+        low, high, size = subtract_box(
+            low, high, size, hole_low[hole], hole_high[hole], max_boxes
+        )
         if size > max_boxes:
             return low[:0], high[:0], False
     return low[:size], high[:size], True
@@ -159,6 +168,8 @@ def widened(
         for j in range(n_used):
             if not keep[row, j]:
                 continue
+            # A side that was stopped stays stopped while the box grows elsewhere, so
+            # that one turn per feature gives a maximal box.
             cell, new_low, new_high = codes[row, j], 0, n_cuts[j]
             low[row, j], high[row, j] = new_low, new_high
             for b in range(box_low.shape[0]):

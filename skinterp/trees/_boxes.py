@@ -1,8 +1,7 @@
-"""Trees as sets of boxes: maximal boxes, canonical keys, equivalence."""
+"""Trees as sets of boxes, and their maximal boxes: the prime implicants."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +36,17 @@ def value_boxes(tables: TreeTables) -> Boxes:
     return Boxes(tables.low[nodes], tables.high[nodes], tables.nodes[nodes, COMMON])
 
 
+def meaningful_gaps(tables: TreeTables) -> NDArray[np.bool_]:
+    """Features of which a missing value has a leaf of its own.
+
+    Only there can it mean something that no value means. Elsewhere the tree's own way
+    for missing values is an accident: scikit-learn gives one to every test, whether
+    missing values were seen or not.
+    """
+    nodes = pure_nodes(tables.nodes)
+    return np.asarray((tables.low[nodes] > tables.high[nodes]).any(axis=0))
+
+
 def full_boxes(tables: TreeTables) -> tuple[Boxes, NDArray[np.int32]]:
     """Boxes of all pure nodes, and the last cell of each axis.
 
@@ -48,7 +58,7 @@ def full_boxes(tables: TreeTables) -> tuple[Boxes, NDArray[np.int32]]:
     low, high = tables.low[nodes], tables.high[nodes]
     label = tables.nodes[nodes, COMMON]
     top = tables.n_cuts.copy()
-    for j in np.flatnonzero((low > high).any(axis=0)):
+    for j in np.flatnonzero(meaningful_gaps(tables)):
         top[j] += 1
         skipped = tables.empty[nodes, j]
         valued = low[:, j] <= high[:, j]
@@ -137,57 +147,3 @@ def edges(
     flat = np.concatenate(ends, dtype=np.float64)
     start = np.cumsum(tables.n_cuts + 2) - (tables.n_cuts + 2)
     return flat[start + low], flat[start + np.minimum(high, tables.n_cuts) + 1]
-
-
-def canonical_key(
-    tables: TreeTables, classes: NDArray, max_terms: int
-) -> tuple[tuple, ...]:
-    """Hashable form that equals for equal decision functions on complete rows."""
-    primes = maximal_boxes(value_boxes(tables), tables.n_cuts, max_terms)
-    lower, upper = edges(tables, primes.low, primes.high)
-    term, j = np.nonzero(np.isfinite(lower) | np.isfinite(upper))
-    columns = (tables.used[j], lower[term, j], upper[term, j])
-    bounds = list(zip(*(c.tolist() for c in columns), strict=True))
-    start = np.searchsorted(term, np.arange(len(lower) + 1)).tolist()
-    terms: dict[int, list[tuple]] = {}
-    for label, (i, k) in zip(primes.label.tolist(), pairwise(start), strict=True):
-        terms.setdefault(label, []).append(tuple(bounds[i:k]))
-    names = classes.tolist()
-    return tuple((names[label], tuple(sorted(terms[label]))) for label in sorted(terms))
-
-
-class ValueBoxes(NamedTuple):
-    """Boxes (lower, upper] over chosen columns, with labels."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    label: NDArray[np.int32]
-
-
-def boxes_over(tables: TreeTables, columns: NDArray[np.int64]) -> ValueBoxes:
-    """Boxes of a tree over columns, which hold all that it uses."""
-    boxes = value_boxes(tables)
-    lower = np.full((len(boxes.low), len(columns)), -np.inf)
-    upper = np.full((len(boxes.low), len(columns)), np.inf)
-    place = np.searchsorted(columns, tables.used)
-    lower[:, place], upper[:, place] = edges(tables, boxes.low, boxes.high)
-    return ValueBoxes(lower, upper, boxes.label)
-
-
-def equivalent(
-    first: TreeTables,
-    second: TreeTables,
-    first_classes: NDArray[np.int32],
-    second_classes: NDArray[np.int32],
-) -> bool:
-    """Whether two trees give all complete rows the same class.
-
-    `*_classes` number the classes of both trees alike. Two boxes of different class
-    must be disjoint: quadratic in leaves, linear in used features.
-    """
-    columns = np.union1d(first.used, second.used)
-    a, b = boxes_over(first, columns), boxes_over(second, columns)
-    return not kernels.disagree(
-        a.lower, a.upper, first_classes[a.label],
-        b.lower, b.upper, second_classes[b.label],
-    )  # fmt: skip

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from skinterp.trees import _box_kernels as box_kernels
 from skinterp.trees._boolean_tree_kernels import decide_codes
-from skinterp.trees._boxes import equivalent, value_boxes
+from skinterp.trees._boxes import value_boxes
+from skinterp.trees._equivalence import equivalent, fitted_tree
 from skinterp.trees._tables import (
     TreeTables,
-    fitted_tree,
+    check_columns,
     numbered_classes,
     tree_tables,
 )
@@ -37,7 +38,7 @@ def deduplicate_trees(
     trees : iterable of estimators
         Fitted ``DecisionTreeClassifier``, ``ExtraTreeClassifier`` or
         ``BooleanTreeClassifier``, or a ``FrozenEstimator`` around one, all fitted on
-        the same number of columns. ``RandomForestClassifier.estimators_`` will do.
+        the same columns. ``RandomForestClassifier.estimators_`` will do.
 
     Returns
     -------
@@ -77,13 +78,8 @@ def deduplicate_trees(
     models = [
         fitted_tree(tree, f"trees[{position}]") for position, tree in enumerate(trees)
     ]
-    for position, model in enumerate(models):
-        if model.n_features_in_ != models[0].n_features_in_:
-            raise ValueError(
-                f"All trees must have been fitted on the same columns; trees[0] has "
-                f"{models[0].n_features_in_} and trees[{position}] "
-                f"{model.n_features_in_}."
-            )
+    for position, tree in enumerate(trees):
+        check_columns(tree, trees[0], f"trees[{position}]", "trees[0]")
     classes = numbered_classes([model.classes_ for model in models])
     buckets: dict[tuple, list[tuple[TreeTables, NDArray[np.int32], int]]] = {}
     labels = np.empty(len(models), np.int64)
@@ -93,6 +89,7 @@ def deduplicate_trees(
         key, settled = signature(tables, own)
         bucket = buckets.setdefault(key, [])
         for other, others, group in bucket:
+            # In a bucket of a sampled grid, equal signatures are only a hint.
             if settled or equivalent(tables, other, own, others):
                 labels[position] = group
                 break

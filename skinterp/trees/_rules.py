@@ -66,6 +66,7 @@ def local_rules(
         within = (terms.low[:, j] <= cell) & (cell <= terms.high[:, j])
         held &= within | ~terms.bound[:, j]
     order = _order(terms, support)
+    # Rules of a row come in the order of the global ones, but for the first.
     row, place = np.nonzero(held[:, order])
     rule = order[place]
     first = _positions(terms, reason_terms(tables, rows))
@@ -170,22 +171,34 @@ def _rule_set(
 
 
 def draw(estimator: BooleanTreeClassifier, ax: Any) -> NDArray:
-    """Draw a tree and its rules side by side."""
-    import matplotlib.pyplot as plt
-
+    """Draw a tree, and its rules below it."""
     rules = estimator.explain()
-    if ax is None:
-        _, ax = plt.subplots(1, 2, figsize=(15, 6), width_ratios=[3, 2])
-    axes = np.asarray(ax, dtype=object).ravel()
+    tree = unwrap(estimator.estimator_)
+    given = _new_axes(tree.get_depth(), len(rules)) if ax is None else ax
+    axes = np.asarray(given, dtype=object).ravel()
     if len(axes) != 2:
         raise ValueError(f"ax must hold two Axes, for tree and rules; got {len(axes)}.")
-    plot_tree(
-        unwrap(estimator.estimator_),
+    rules.plot(ax=axes[1])
+    if ax is None:  # plot_tree fits its letters to the room that it finds
+        axes[0].set_axis_off()
+        axes[0].figure.draw_without_rendering()
+    boxes = plot_tree(
+        tree,
         feature_names=[name.replace("$", r"\$") for name in rules.feature_names],
         class_names=[str(c).replace("$", r"\$") for c in estimator.classes_],
         impurity=False,
         proportion=True,
         ax=axes[0],
     )
-    rules.plot(ax=axes[1])
+    for box in boxes:
+        box.set_fontsize(min(box.get_fontsize(), 9))
     return axes
+
+
+def _new_axes(depth: int, n_rules: int) -> NDArray:
+    import matplotlib.pyplot as plt
+
+    heights = [1 + min(depth, 10), 1.3 + min(n_rules, 12) / 3]
+    return plt.subplots(
+        2, 1, figsize=(9, sum(heights)), height_ratios=heights, layout="constrained"
+    )[1]

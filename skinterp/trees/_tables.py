@@ -82,27 +82,20 @@ def check_tree(estimator: object, name: str, *, fitted: bool) -> DecisionTreeCla
     return tree
 
 
-def fitted_tree(estimator: Any, name: str) -> DecisionTreeClassifier:
-    """Find the fitted scikit-learn tree in what a user passed."""
-    if hasattr(estimator, "__sklearn_is_fitted__"):
-        check_is_fitted(estimator)
-    inner = getattr(estimator, "estimator_", estimator)
-    return check_tree(inner, name, fitted=True)
-
-
-def check_columns(tree: DecisionTreeClassifier, model: Any) -> None:
-    """Refuse a frozen tree that was fitted on other columns than its model."""
-    if tree.n_features_in_ != model.n_features_in_:
+def check_columns(tree: Any, other: Any, tree_name: str, other_name: str) -> None:
+    """Refuse a tree that was fitted on other columns than another model."""
+    tree, other = unwrap(tree), unwrap(other)
+    if tree.n_features_in_ != other.n_features_in_:
         raise ValueError(
-            f"The frozen estimator was fitted on {tree.n_features_in_} features, "
-            f"X has {model.n_features_in_}."
+            f"{tree_name} was fitted on {tree.n_features_in_} columns, {other_name} "
+            f"has {other.n_features_in_}."
         )
     names = getattr(tree, "feature_names_in_", None)
-    own = getattr(model, "feature_names_in_", None)
-    if names is not None and own is not None and list(names) != list(own):
+    others = getattr(other, "feature_names_in_", None)
+    if names is not None and others is not None and list(names) != list(others):
         raise ValueError(
-            f"The frozen estimator was fitted on the columns {list(names)}, X has "
-            f"{list(own)}."
+            f"{tree_name} was fitted on the columns {list(names)}, {other_name} has "
+            f"{list(others)}."
         )
 
 
@@ -147,7 +140,8 @@ def floor_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
         below = np.nextafter(rounded, np.float32(-np.inf))
-    return np.where(rounded > values, below, rounded)
+    floors = np.where(rounded > values, below, rounded)
+    return floors + np.float32(0)  # no -0.0, whose bytes differ from those of 0.0
 
 
 def tree_tables(estimator: DecisionTreeClassifier) -> TreeTables:

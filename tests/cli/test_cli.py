@@ -99,7 +99,9 @@ def test_plugin_info(run: Any) -> None:
     assert code == 0
     assert fields["state"] == "ok"
     assert fields["code"] == str(Path(skinterp.__file__).parent)
+    _, before, _ = run("plugins", "--json", "info", "skinterp")
     code, out, _ = run("plugins", "info", "skinterp", "--json")
+    assert before == out
     assert json.loads(out)["plugins"][0]["kinds"] == sorted(KINDS)
 
 
@@ -113,6 +115,13 @@ def test_help_names_the_commands(run: Any) -> None:
         assert code == 0
         for command in ("methods", "plugins", "demo"):
             assert command in out
+
+
+@pytest.mark.parametrize("command", ["methods", "plugins", "demo"])
+def test_help_is_for_the_terminal(run: Any, command: str) -> None:
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert "----------" not in out  # a section of a docstring
 
 
 @pytest.fixture

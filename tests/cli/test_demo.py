@@ -1,5 +1,6 @@
 """``skinterp demo``: real figures, and a page that holds the rules."""
 
+import os
 import re
 
 import pytest
@@ -42,6 +43,32 @@ def test_the_page_is_named_and_holds_the_rules(demo):
     assert str(page) in text
     rule = re.search(r"- (.*?)  \(support", text).group(1)
     assert rule.replace("<", "&lt;").replace(">", "&gt;") in page.read_text("utf-8")
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr("skinterp.cli._demo._read_data", lambda: pytest.fail("works"))
+    (tmp_path / "file").touch()
+    sealed = tmp_path / "sealed.html"
+    real = os.access
+    monkeypatch.setattr(
+        os,
+        "access",
+        lambda path, mode: (path, mode) != (sealed, os.W_OK) and real(path, mode),
+    )
+    sealed.touch()
+    for page, words in [
+        (tmp_path, "got the folder"),
+        (tmp_path / "no" / "page.html", "a folder that exists"),
+        (tmp_path / "file" / "page.html", "a folder that exists"),
+        (sealed, "a file that can be written"),
+    ]:
+        assert main(["demo", "--output", str(page)]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("Error: --output must ")
+        assert words in error
+        assert repr(str(page)) in error
 
 
 def _lost(demo):

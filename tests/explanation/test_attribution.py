@@ -163,3 +163,69 @@ def test_no_rows():
     assert len(empty) == 0
     assert empty.to_text() == ""
     assert empty.to_frame().empty
+
+
+@pytest.mark.parametrize("scope", ["global", "local"])
+@pytest.mark.parametrize("outputs", [(), (2,)])
+def test_no_features_at_all(scope, outputs):
+    local = scope == "local"
+    empty = Attribution(
+        scope=scope,
+        feature_names=(),
+        target_names=["a", "b"],
+        values=np.zeros(((3, 0) if local else (0,)) + outputs),
+        base_values=np.ones((3, *outputs)) if local else None,
+        output="predict_proba" if local else "",
+    )
+    assert (empty.complexity, len(empty)) == (0, 3 if local else 0)
+    assert empty.top(1) == empty
+    assert len(empty.to_frame()) == 0
+    assert "0 features" in repr(empty)
+    assert empty.to_html()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"base_values": [0.0]}, {"data": [[1.0]]}, {"data": [1.0]}]
+)
+def test_global_ones_have_no_rows(changes):
+    (name,) = changes
+    with pytest.raises(ValueError, match=f"global attribution has no {name}"):
+        Attribution(
+            scope="global",
+            feature_names=("a",),
+            target_names=["y"],
+            values=[1.0],
+            **changes,
+        )
+
+
+@pytest.mark.parametrize("labels", [[], ["a", "b", "c"]])
+def test_one_output_has_one_name_or_two_classes(labels):
+    with pytest.raises(ValueError, match=f"for {len(labels)} target_names"):
+        Attribution(
+            scope="local",
+            feature_names=("a",),
+            target_names=labels,
+            values=[[1.0]],
+            base_values=[0.0],
+            output="predict",
+        )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_importances_of_one_column_do_not_cancel(several):
+    values = np.array([-2.0, 3.0, -3.0])
+    importance = Attribution(
+        scope="global",
+        feature_names=("size", "town_A", "town_B"),
+        target_names=["a", "b"],
+        values=np.column_stack([values, -values]) if several else values,
+    )
+    town = [
+        FeatureSource(form="category", column=1, categories=(label,)) for label in "AB"
+    ]
+    sources = (FeatureSource(form="value", column=0), *town)
+    mapped = importance.map_features(FeatureMap(("size", "town"), sources))
+    assert mapped.importances().tolist() == [2.0, 6.0]
+    # a column of one feature keeps its sign
+    assert mapped.values[0].ravel()[0] == -2.0

@@ -1,17 +1,20 @@
 """Strict JSON and back."""
 
 import datetime as dt
+import enum
 import json
 import math
 
 import hypothesis.extra.numpy as hnp
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skinterp.explanation._base import _same
 from skinterp.explanation._codec import decode, encode
+from skinterp.explanation._meta import plain
 
 scalars = (
     st.none()
@@ -85,3 +88,52 @@ def test_what_has_no_code_is_refused():
 def test_dates_are_not_taken_for_one_another():
     assert type(strictly(dt.date(2020, 1, 2))) is dt.date
     assert type(strictly(dt.datetime(2020, 1, 2))) is dt.datetime
+
+
+STAMP = pd.Timestamp("2020-01-02 03:04:05.123456789")
+STAMPS = [
+    STAMP,
+    STAMP.as_unit("s"),
+    STAMP.tz_localize("UTC"),
+    STAMP.tz_localize("Asia/Tokyo"),
+    pd.Timestamp("2020-01-02T03:04:05+02:30"),
+]
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_moments_of_pandas_come_back_as_such(stamp):
+    back = strictly(stamp)
+    assert type(back) is pd.Timestamp
+    assert (back, back.unit, str(back.tz)) == (stamp, stamp.unit, str(stamp.tz))
+
+
+def test_missing_values_of_pandas_come_back():
+    array = np.array([pd.NaT, pd.NA, None, "a"], dtype=object)
+    back = strictly(array)
+    assert back[0] is pd.NaT
+    assert back[1] is pd.NA
+    assert _same(back, array)
+
+
+class Level(enum.IntEnum):
+    low = 1
+
+
+class Word(enum.StrEnum):
+    low = "low"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Level.low, Word.low, pd.Timedelta(1), pd.Interval(0, 1), np.longdouble(1)],
+)
+def test_what_would_come_back_as_something_else_is_refused(value):
+    with pytest.raises(TypeError, match="cannot store"):
+        encode(np.array([value, "a"], dtype=object))
+
+
+def test_parameters_of_an_enumeration_are_recorded_by_value():
+    assert [(type(x), x) for x in map(plain, (Level.low, Word.low))] == [
+        (int, 1),
+        (str, "low"),
+    ]

@@ -63,6 +63,13 @@ def test_what_is_left_out_is_stated():
     plt.close("all")
 
 
+def test_rows_without_an_answer_are_counted():
+    rules = many_rules(2, 1)
+    local = rules._with(scope="local", row_offsets=[0, 1, 1, 2], prediction=[0, -1, 1])
+    assert local.plot().get_xlabel() == "1 row not determined"
+    plt.close("all")
+
+
 def test_tracks_show_the_ranges_that_rules_allow():
     rules = RuleSet.from_boxes(
         [[-INF], [1.0]],
@@ -76,6 +83,8 @@ def test_tracks_show_the_ranges_that_rules_allow():
     assert spans[0] == pytest.approx((0.06, 0.5))
     assert spans[1] == pytest.approx((0.5, 0.94))
     assert [t.get_text() for t in ax.texts] == ["<= 1", "> 1"]
+    ax = rules._with(missing=[True, True]).plot()
+    assert [t.get_text() for t in ax.texts] == ["<= 1 or missing", "> 1 or missing"]
     plt.close("all")
 
 
@@ -92,7 +101,29 @@ def test_page_is_self_contained_and_escaped(explanation, standalone):
 
 
 def test_page_says_how_it_was_made():
-    rules = many_rules(2, 1)._with(meta={"method": "a.b.Tree", "seed": 7})
-    page = rules.to_html()
+    meta = {"method": "a.b.Tree", "seed": 7, "steps": ("scale: Scaler", "pick: Best")}
+    page = many_rules(2, 1)._with(meta=meta).to_html()
     assert "Tree: rules" in page
     assert "seed" in page
+    assert "scale: Scaler, pick: Best" in page
+
+
+@pytest.mark.parametrize("label", ["_private", "", "a\nb", "\ud800", "\x1b[31m", "$"])
+def test_labels_of_any_kind_stand_in_the_legend(label):
+    parts = Attribution(
+        scope="local",
+        feature_names=(label, "other"),
+        target_names=[label, "b"],
+        values=np.ones((2, 2, 2)),
+        base_values=np.zeros((2, 2)),
+        output="predict_proba",
+    )
+    figure, ax = plt.subplots()
+    parts.plot(ax)
+    figure.canvas.draw()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    plt.close(figure)
+    assert len(texts) == 2
+    assert all(text.isprintable() for text in texts)
+    if label.isprintable():
+        assert texts[0].replace("\\", "") == label

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.explanation import Explanation, RuleSet, load
@@ -239,7 +240,15 @@ def test_always_and_never():
         ({"target": [0, 1]}, "support has shape"),
         ({"scope": "whole"}, "scope='whole'"),
         ({"scope": "local"}, "needs row_offsets"),
-        ({"prediction": [0]}, "neither row_offsets nor prediction"),
+        ({"prediction": [0]}, "global rule set has no prediction"),
+        ({"relevant_missing": np.zeros((4, 3))}, "has no relevant_missing"),
+        ({"target": ["small"] * 4}, "target must hold positions"),
+        ({"target": [0.5, 1, 1, 2]}, "target must hold positions"),
+        ({"target": [[0], [1], [1], [2]]}, "target must be one-dimensional"),
+        ({"target_names": [["small"], ["large"], ["huge"]]}, "sequence of labels"),
+        ({"lower": np.full((4, 3), np.nan)}, "lower holds NaN"),
+        ({"upper": np.full((4, 3), np.nan)}, "upper holds NaN"),
+        ({"lower": 1.0}, r"lower has shape \(\), expected"),
         ({"feature_dtype": "int"}, "feature_dtypes"),
         ({"lower": [[0.0]] * 4}, "lower has shape"),
         (
@@ -259,11 +268,95 @@ def test_from_dict_says_what_is_wrong(tmp_path):
         Explanation.from_dict(content | {"kind": "rule"})
     with pytest.raises(ValueError, match="schema_version=99"):
         Explanation.from_dict(content | {"schema_version": 99})
+    with pytest.raises(ValueError, match="schema_version=True"):
+        Explanation.from_dict(content | {"schema_version": True})
     with pytest.raises(ValueError, match=r"unknown \['color'\]"):
         Explanation.from_dict(content | {"color": 1})
+    with pytest.raises(TypeError, match=r"mapping, got \[1\]"):
+        Explanation.from_dict([1])
+    for broken in ({"dtype": "<f8"}, 3, {"dtype": "?!", "shape": [], "data": []}):
+        with pytest.raises(ValueError, match="field 'lower' of a stored explanation"):
+            Explanation.from_dict(content | {"lower": {"$array": broken}})
+    for name in ("meta", "feature_names", "categories"):
+        with pytest.raises(ValueError, match=f"{name.split('_')[0]}.* must "):
+            Explanation.from_dict(content | {name: None if name[0] == "f" else ["ab"]})
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(ValueError, match="not a JSON file"):
         load(tmp_path / "x.json")
     (tmp_path / "x.json").write_text("[1]")
     with pytest.raises(ValueError, match="does not hold an explanation"):
         load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("X", [[1.0, 2, 3], [], [[1.0]], np.ones((2, 4)), 5, "abc"])
+def test_tables_of_another_shape_are_refused(X):
+    with pytest.raises(ValueError, match=r"X must have the shape \(n_rows, 3\)"):
+        make_rules().decide(X)
+
+
+def test_cells_that_cannot_be_compared_name_their_column():
+    moments = pd.to_datetime(["2020-01-01"])
+    for cell in (["x"], moments, [1j], pd.Categorical(["x"])):
+        X = pd.DataFrame({"size": cell, "age": 1, "<script>": 1})
+        with pytest.raises(ValueError, match="column 'size' cannot be read as float32"):
+            make_rules().decide(X)
+    with pytest.raises(TypeError, match="X is sparse"):
+        make_rules().decide(csr_array(np.ones((1, 3))))
+    when = make_rules(feature_dtype="date")
+    with pytest.raises(ValueError, match="numbers such as 20200101 are no dates"):
+        when.decide(pd.DataFrame({"size": [20200101], "age": moments, "<script>": 1}))
+
+
+def test_names_that_stand_twice_are_told_by_position_or_refused():
+    rules = make_rules(feature_names=["a", "a", "b"])
+    X = pd.DataFrame([[1, 2, 3], [3, 5, 0]], columns=["a", "a", "b"])
+    assert rules.decide(X).tolist() == make_rules().decide(X.to_numpy()).tolist()
+    for columns in (["a", "b", "a"], ["b", "a", "c"]):
+        with pytest.raises(ValueError, match="column 'a' is ambiguous"):
+            rules.decide(X.set_axis(columns, axis=1))
+
+
+def test_lists_of_numbers_and_texts_keep_their_types():
+    rules = RuleSet.from_boxes(
+        [[0, 0]], [[1, 1]], target=[0], feature_names=["n", "t"], target_names=["in"]
+    )._with(categories=[(1,), ("x",)])
+    assert rules.decide([[1, "x"], [2, "x"]]).tolist() == [0, -1]
+
+
+def test_literals_of_a_rule_counted_from_the_end():
+    rules = make_rules()
+    assert rules.literals(-1) == rules.literals(3) != ()
+    for rule in (4, -5):
+        with pytest.raises(IndexError, match=f"rule {rule} is out of range"):
+            rules.literals(rule)
+
+
+@pytest.mark.parametrize("index", [True, None, [[0, 1]]])
+def test_indices_of_more_dimensions_are_refused(index):
+    with pytest.raises(IndexError, match="is not an integer, a slice"):
+        make_rules()[index]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (20240105.5, "20240105.5"),
+        (123457.5, "123457.5"),
+        (-1234567.25, "-1234567.2"),
+        (100000.0, "100000"),
+        (1e15 + 0.5, "1000000000000000.5"),
+        (0.123456789, "0.123457"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_thresholds_between_whole_numbers_are_said_exactly(value, words):
+    rules = RuleSet.from_boxes(
+        [[value]], [[INF]], target=[0], feature_names=["x"], target_names=["a"]
+    )
+    assert rules.conditions() == (f"x > {words}",)
+
+
+def test_names_that_utf_8_cannot_code_are_stored(tmp_path):
+    rules = make_rules(feature_names=["\ud800", "\udc80b", "c"])
+    rules.save(tmp_path / "x.json")
+    assert load(tmp_path / "x.json") == rules

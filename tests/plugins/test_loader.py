@@ -44,6 +44,21 @@ FAULTS = {
         "sys.exit(3)",
         "hook",
     ),
+    "skips": (
+        "def skinterp_methods():\n    import pytest\n    pytest.skip('not here')",
+        "Skipped: not here",
+        "hook",
+    ),
+    "stops a generator": (
+        "def skinterp_methods():\n    raise GeneratorExit('early')",
+        "GeneratorExit: early",
+        "hook",
+    ),
+    "unprintable": (
+        "def skinterp_methods():\n    raise ValueError('\\ud800 \\x1b[31m')",
+        "ValueError: ? ?[31m",
+        "hook",
+    ),
     "late": (
         "def skinterp_methods():\n    yield row()\n    raise OSError('late')",
         "OSError: late",

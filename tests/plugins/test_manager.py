@@ -157,3 +157,10 @@ def test_built_in_rows_say_what_their_classes_say() -> None:
     for row in skinterp.list_methods(provider="skinterp"):
         for task in row.tasks:
             assert dict(row.load(task).explains) == dict(row.explains), row.name
+
+
+@pytest.mark.parametrize("name", ["task", "input", "kind", "provider"])
+@pytest.mark.parametrize("value", [["rules"], {}, 3, "nothing"])
+def test_filters_that_no_method_can_pass_are_named(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be one of "):
+        skinterp.list_methods(**{name: value})

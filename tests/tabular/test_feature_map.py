@@ -445,6 +445,26 @@ def test_selectors_unions_and_frozen_steps() -> None:
     assert told.sources[0].increasing is bool(kept[0] >= 3)
 
 
+@pytest.mark.parametrize("weight", [-2.0, 0.25, 0, None])
+def test_weights_of_a_column_transformer(weight: float | None) -> None:
+    X = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 3.0, 5.0]})
+    step = ColumnTransformer(
+        [("a", "passthrough", ["a"])],
+        remainder=StandardScaler(),
+        transformer_weights={"a": weight, "remainder": weight},
+    ).fit(X)
+    told = feature_map(step, ["a", "b"]).sources
+    out = step.transform(X)
+    for j, name in enumerate(X.columns):
+        increasing = weight is None or weight >= 0
+        assert told[j].increasing is increasing
+        for threshold in out[:, j]:
+            # as FeatureSource has it: cells up to c when rising, from c on if falling
+            end = threshold if told[j].invert is None else told[j].invert(threshold)
+            cells = X[name] <= end if increasing else X[name] >= end
+            assert (cells == (out[:, j] <= threshold)).all()
+
+
 def test_outputs_that_are_not_told() -> None:
     step = FunctionTransformer(lambda X: X[:, :1]).fit(np.ones((3, 2)))
     with pytest.raises(

@@ -346,3 +346,45 @@ def test_rules_in_the_users_columns_are_what_the_model_does(
         decided = rules.decide(table)
         np.testing.assert_array_equal(rules.target_names[decided], model.predict(table))
         assert (decided >= 0).all()
+
+
+MOMENTS = pd.to_datetime(["2020-01-01", "2021-01-01"])
+DRIFTED = [
+    ([1.0, 2.0], pd.Series(["3.5", None], dtype="str"), "'3.5' is not a finite number"),
+    ([1.0, 2.0], pd.Categorical(["3", "4"]), "'3' is not a finite number"),
+    ([1.0, 2.0], MOMENTS, "is not a finite number"),
+    ([1.0, 2.0], pd.to_timedelta([1, 2], unit="D"), "is not a finite number"),
+    ([1.0, 2.0], [1j, 2.0], "is not a finite number"),
+    ([1.0, 2.0], pd.Series([1, 10**400], dtype=object), "1000"),
+    (MOMENTS, [20200101, 20210101], "20200101 is not a date"),
+    (MOMENTS, [2020.0, np.nan], "2020.0 is not a date"),
+    (MOMENTS, ["2020", "2020-05"], "'2020' is not a date"),
+    (MOMENTS, [True, False], "True is not a date"),
+]
+
+
+@pytest.mark.parametrize(("fitted", "given", "words"), DRIFTED)
+def test_a_column_that_became_another_kind_is_refused(
+    fitted: Any, given: Any, words: str
+) -> None:
+    encoder = TableEncoder().fit(pd.DataFrame({"when": fitted}))
+    with pytest.raises(ValueError, match=rf"column 'when', row \d: .*{words}"):
+        encoder.transform(pd.DataFrame({"when": given}))
+
+
+@pytest.mark.parametrize("fitted", [[1.0, 2.0], MOMENTS])
+@pytest.mark.parametrize("dtype", ["object", "str", "float", "datetime64[ns]"])
+def test_a_column_that_lacks_every_cell_is_taken(fitted: Any, dtype: str) -> None:
+    encoder = TableEncoder(missing="keep").fit(pd.DataFrame({"a": fitted}))
+    lacking = pd.DataFrame({"a": pd.Series([None, None], dtype=dtype)})
+    assert np.isnan(encoder.transform(lacking)).all()
+
+
+@pytest.mark.parametrize(
+    "columns", [["a_x", "a", "a_x_2"], ["a", "a_x_2", "a_x"], ["a_x", "a_x_2", "a"]]
+)
+def test_names_of_features_stay_distinct(columns: list[str]) -> None:
+    X = pd.DataFrame({n: ["x", "y"] if n == "a" else [1, 2] for n in columns})
+    names = TableEncoder().fit(X).get_feature_names_out()
+    assert len(set(names)) == len(names) == 4
+    assert {"a_x", "a_x_2"} <= set(names)

@@ -159,3 +159,25 @@ def test_data_can_be_added(monkeypatch):
     monkeypatch.setattr("skinterp.testing._data._BUILDERS", dict(_BUILDERS))
     register_data("smells", lambda task, **_: make_data("tabular", task))
     assert statuses(OfOtherInput, only="check_pickle") == {"check_pickle": "passed"}
+
+
+@pytest.mark.parametrize("thing", [None, 3, [CentroidClassifier()], object()])
+def test_what_is_no_method_is_refused(thing):
+    with pytest.raises(TypeError, match="method must be an estimator, a class or"):
+        check_method(thing)
+
+
+@pytest.mark.parametrize("settings", [[], {"metric": "plain"}, None])
+def test_a_class_without_settings_to_try_is_refused(settings):
+    class NothingToTry(CentroidClassifier):
+        @classmethod
+        def _test_params(cls):
+            return settings
+
+    with pytest.raises(ValueError, match=r"NothingToTry\._test_params\(\) must give"):
+        check_method(NothingToTry)
+
+
+def test_a_pattern_that_no_check_has_is_refused():
+    with pytest.raises(ValueError, match="only='check_pikle' is the name of no check"):
+        check_method(CentroidClassifier, only="check_pikle")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from types import SimpleNamespace
 
@@ -139,21 +138,25 @@ def boolean_tree(spec, n_features, X=None, classes=(0, 1), **params):
     return BooleanTreeClassifier(frozen, **params).fit(X, y)
 
 
-@functools.cache
-def specs(n_features, thresholds=(0.5,), labels=(0, 1), max_leaves=8, *, skips=False):
-    """Random trees, some with repeated tests on a path."""
-    way = (st.booleans(),) if skips else ()
-    return st.recursive(
-        st.sampled_from(labels),
-        lambda inner: st.tuples(
-            st.integers(0, n_features - 1),
-            st.sampled_from(thresholds),
-            inner,
-            inner,
-            *way,
-        ),
-        max_leaves=max_leaves,
-    )
+@st.composite
+def specs(
+    draw, n_features, thresholds=(0.5,), labels=(0, 1), max_leaves=8, *, skips=False
+):
+    """Random trees of all sizes, some with repeated tests on a path."""
+
+    def grow(n_leaves):
+        if n_leaves == 1:
+            return draw(st.sampled_from(labels))
+        n_below = draw(st.integers(1, n_leaves - 1))
+        return (
+            draw(st.integers(0, n_features - 1)),
+            draw(st.sampled_from(thresholds)),
+            grow(n_below),
+            grow(n_leaves - n_below),
+            *([draw(st.booleans())] if skips else []),
+        )
+
+    return grow(draw(st.integers(1, max_leaves)))
 
 
 def terms_of(rules, label):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.trees import BooleanTreeClassifier
@@ -107,13 +108,22 @@ def test_lookahead_lies_between_the_optimum_and_the_tree(twins, data):
 def test_many_features_are_bought_one_step_ahead():
     X, y = load_breast_cancer(return_X_y=True)
     costs = np.random.default_rng(0).integers(1, 10, X.shape[1])
-    base = DecisionTreeClassifier(max_depth=6, random_state=0)
-    tree = BooleanTreeClassifier(base, feature_costs=costs).fit(X, y)
+    base = DecisionTreeClassifier(max_depth=6, random_state=0).fit(X, y)
+    X, y = X[::6], y[::6]
+    tree = BooleanTreeClassifier(FrozenEstimator(base), feature_costs=costs).fit(X, y)
     rows, n_used = tree.training_cells_.shape
     assert not acquisition.is_small(n_used, rows)
     cost = tree.expected_cost()
-    assert cost < tree.expected_cost(order="tree") - 0.1
+    assert cost < 0.9 * tree.expected_cost(order="tree")
     assert followed_cost(tree, X, costs) == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(
+    ("n_unknown", "n_rows", "small"),
+    [(10, 10**6, True), (12, 256, True), (12, 257, False), (13, 1, False)],
+)
+def test_what_is_solved_exactly(n_unknown, n_rows, small):
+    assert acquisition.is_small(n_unknown, n_rows) == small
 
 
 def test_a_state_that_no_training_row_shares_follows_the_tree(twins):
@@ -154,10 +164,36 @@ def test_a_row_of_a_frame_is_taken_as_it_is():
         tree.next_feature(row[::-1])
 
 
+def test_rows_are_told_apart_by_any_number_of_columns():
+    """More cells in all than an int64 counts."""
+    codes = np.zeros((4, 80), np.int32)
+    codes[1, 0] = 1
+    codes[2] = codes[3] = 1
+    cells, weight = acquisition.training_cells(codes, np.ones(4))
+    assert sorted(weight) == [1, 1, 2]
+    assert len(np.unique(cells, axis=0)) == 3
+
+
 def test_order_is_checked():
     tree = BooleanTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=r"order must be 'best' or 'tree'; got 'x'"):
         tree.expected_cost(order="x")
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_the_unit_of_costs_makes_no_difference(twins, unit):
+    spec = (0, 0.5, 0, (1, 0.5, 0, 1))
+    X = list(itertools.product([0.0, 1.0], repeat=2))
+    tree = twins.boolean_tree(spec, 2, X=X, feature_costs=np.array([5, 1]) * unit)
+    assert tree.next_feature([NAN, NAN]) == 1
+    assert tree.expected_cost() == pytest.approx(3.5 * unit, rel=1e-9)
+
+
+def test_costs_equal_up_to_rounding_are_a_tie(twins):
+    X = list(itertools.product([0.0, 1.0], repeat=2))
+    spec = (0, 0.5, 0, (1, 0.5, 0, 1))
+    tree = twins.boolean_tree(spec, 2, X=X, feature_costs=[0.1 + 0.2, 0.3])
+    assert tree.next_feature([NAN, NAN]) == 0
 
 
 def test_costs_of_known_cells_do_not_count(twins):

@@ -3,13 +3,23 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -30,10 +40,13 @@ def lose(X, share, seed=0):
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
-@pytest.mark.parametrize("base", [deep(), ExtraTreeClassifier(random_state=0)])
+@pytest.mark.parametrize(
+    "base", [deep(min_samples_leaf=4), ExtraTreeClassifier(random_state=0)]
+)
 def test_complete_rows_get_the_trees_own_answers(load, base):
     X, y = load(return_X_y=True)
-    tree = BooleanTreeClassifier(base).fit(X[::2], y[::2])
+    weight = np.random.default_rng(0).random(len(X))[::2]
+    tree = BooleanTreeClassifier(base).fit(X[::2], y[::2], weight)
     inner = tree.estimator_
     assert tree.determined(X).all()
     assert (tree.predict(X) == inner.predict(X)).all()
@@ -133,6 +146,21 @@ def test_undetermined_rows_can_be_masked():
     assert tree.score(X, y) == 1.0
 
 
+@pytest.mark.parametrize("rule", ["abstain", "estimator", "majority"])
+def test_scores_of_rows_with_missing_cells(rule):
+    X, y = load_wine(return_X_y=True)
+    y = np.array(["a", "b", "c"])[y]
+    partly, weight = lose(X, 0.3), np.arange(len(X)) % 4
+    tree = BooleanTreeClassifier(deep(max_depth=2), on_undetermined=rule).fit(X, y)
+    right = np.ma.filled(tree.predict(partly) == y, False)
+    assert tree.score(partly, y) == pytest.approx(right.mean())
+    weighted = tree.score(partly, y, sample_weight=weight)
+    assert weighted == pytest.approx(np.average(right, weights=weight))
+    assert np.isfinite(cross_val_score(tree, partly, y, cv=3)).all()
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        tree.score(partly, y[1:])
+
+
 def test_a_frozen_tree_is_kept():
     X, y = load_iris(return_X_y=True, as_frame=True)
     inner = deep(max_depth=3).fit(X, y)
@@ -153,6 +181,15 @@ def test_weights_count_in_tree_and_support():
     )
     assert weighted.explain() == repeated.explain()
     assert weighted.expected_cost() == pytest.approx(repeated.expected_cost())
+
+
+def test_weights_are_routed_on_request():
+    X, y = load_iris(return_X_y=True)
+    weight = np.arange(len(X)) % 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = BooleanTreeClassifier().set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(PCA(2), tree).fit(X, y, sample_weight=weight)
+    assert pipeline[-1].training_weight_.sum() == weight.sum()
 
 
 def test_support_lies_between_zero_and_all():
@@ -254,7 +291,7 @@ Y4 = np.array([0, 0, 0, 1])
         (
             {"estimator": FrozenEstimator(deep().fit(X4[:, :1], Y4))},
             ValueError,
-            "fitted on 1 features, X has 2",
+            "fitted on 1 columns, X has 2",
         ),
         (
             {"estimator": FrozenEstimator(deep().fit(X4, np.c_[Y4, Y4]))},
@@ -291,8 +328,6 @@ def test_bad_data_are_refused(X, y, words):
 
 
 def test_ensembles_are_refused():
-    from sklearn.ensemble import RandomForestClassifier
-
     forest = RandomForestClassifier(n_estimators=2)
     with pytest.raises(TypeError, match="got RandomForestClassifier"):
         BooleanTreeClassifier(forest).fit(X4, Y4)
@@ -307,13 +342,39 @@ def test_frozen_tree_of_other_columns_is_refused():
 
 def test_other_trees_must_have_the_same_columns():
     tree = BooleanTreeClassifier().fit(X4, Y4)
-    with pytest.raises(ValueError, match="fitted on 1 columns, this tree on 2"):
+    with pytest.raises(ValueError, match="fitted on 1 columns, this tree has 2"):
         tree.is_equivalent(deep().fit(X4[:, :1], Y4))
     with pytest.raises(TypeError, match="other must be a DecisionTreeClassifier"):
         tree.is_equivalent(DecisionTreeRegressor().fit(X4, Y4))
     for unfitted in (deep(), BooleanTreeClassifier(), FrozenEstimator(deep())):
         with pytest.raises(NotFittedError):
             tree.is_equivalent(unfitted)
+
+
+def test_the_names_of_the_columns_must_be_the_same():
+    first = pd.DataFrame(X4, columns=["a", "b"])
+    tree = BooleanTreeClassifier().fit(first, Y4)
+    turned = BooleanTreeClassifier().fit(first[["b", "a"]], Y4)
+    assert tree.is_equivalent(deep().fit(first, Y4))
+    assert tree.is_equivalent(BooleanTreeClassifier().fit(X4, Y4))
+    for other in (turned, FrozenEstimator(turned), deep().fit(first[["b", "a"]], Y4)):
+        with pytest.raises(ValueError, match=r"fitted on the columns \['b', 'a'\]"):
+            tree.is_equivalent(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        RandomForestClassifier(2),
+        SelectFromModel(deep()),
+        FixedThresholdClassifier(deep(), threshold=0.9),
+    ],
+)
+def test_what_only_holds_a_tree_is_not_taken_for_it(other):
+    """Their attribute estimator_ decides on other columns, or otherwise."""
+    tree = BooleanTreeClassifier().fit(X4, Y4)
+    with pytest.raises(TypeError, match=f"other must .* got {type(other).__name__}"):
+        tree.is_equivalent(other.fit(X4, Y4))
 
 
 def test_labels_count_not_their_order():
@@ -323,3 +384,6 @@ def test_labels_count_not_their_order():
     assert not first.is_equivalent(second)
     assert first.is_equivalent(more)
     assert first.canonical_key_ != second.canonical_key_
+    shifted = BooleanTreeClassifier().fit(X4, np.array(["b", "b", "b", "c"]))
+    assert not first.is_equivalent(shifted)
+    assert first.canonical_key_ != shifted.canonical_key_

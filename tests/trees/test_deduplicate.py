@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skinterp.trees import BooleanTreeClassifier, deduplicate_trees
 from skinterp.trees import _deduplicate as module
+from skinterp.trees._tables import tree_tables
 
 
 def grouped_by_key(trees, X, y):
@@ -26,9 +27,9 @@ def bootstrapped(X, y, n, **params):
     return forest.fit(X, y).estimators_
 
 
-@pytest.mark.parametrize("n_probes", [512, 8])
+@pytest.mark.parametrize("n_probes", [512, 1])
 def test_groups_are_those_of_the_canonical_keys(monkeypatch, n_probes):
-    """With few probes, signatures collide and the pairwise comparison decides."""
+    """With one probe, hardly any signature settles the matter."""
     monkeypatch.setattr(module, "N_PROBES", n_probes)
     X, y = load_breast_cancer(return_X_y=True)
     X = np.greater(X, np.median(X, axis=0)).astype(float)
@@ -54,6 +55,28 @@ def test_thresholds_that_change_nothing_are_ignored(twins):
     )
     assert labels.tolist() == [0, 0, 1]
     assert counts.tolist() == [2, 1]
+
+
+def test_tests_that_cannot_go_both_ways_are_followed_one_way(twins):
+    plain = (0, 1.0, 0, 1)
+    above = (0, 1.0, 0, (0, 0.5, 1, (0, 0.7, 0, 1)))
+    below = (0, 1.0, (0, 2.0, (0, 1.5, 0, 1), 1), 1)
+    labels, _ = deduplicate_trees(
+        [twins.fitted_tree(s, 1) for s in (plain, above, below)]
+    )
+    assert labels.tolist() == [0, 0, 0]
+    trees = [twins.boolean_tree(s, 1) for s in (plain, above, below)]
+    for tree in trees:
+        assert tree.canonical_key_ == trees[0].canonical_key_
+        assert all(tree.is_equivalent(other) for other in trees)
+
+
+def test_thresholds_belong_to_their_columns(twins):
+    """Grids of 3 x 2 and 2 x 3 cells with the same thresholds and labels in a row."""
+    wide = (0, 1.0, (1, 3.0, 0, 1), (0, 2.0, (1, 3.0, 1, 0), (1, 3.0, 0, 1)))
+    tall = (0, 1.0, (1, 2.0, 0, 1), (1, 3.0, 0, 1))
+    labels, _ = deduplicate_trees([twins.fitted_tree(s, 2) for s in (wide, tall)])
+    assert labels.tolist() == [0, 1]
 
 
 def test_thresholds_in_one_gap_of_float32_are_equal(twins):
@@ -82,6 +105,23 @@ def test_wide_grids_are_told_apart(twins):
     assert labels.tolist() == [0, 0, 0, 0, 1]
 
 
+def test_equal_signatures_are_only_a_hint(twins):
+    """Each is 1 in one cell of a million of the same grid, which no probe hits."""
+
+    def only(bits, j=0):
+        if j == len(bits):
+            return 1
+        rest = only(bits, j + 1)
+        return (j, 0.5, 0, rest) if bits[j] else (j, 0.5, rest, 0)
+
+    cells = [[1] * 20, [1, 0] * 10, [0] * 20, [1] * 20]
+    trees = [twins.fitted_tree(only(bits), 20) for bits in cells]
+    found = [module.signature(tree_tables(t), np.arange(2)) for t in trees]
+    assert len({key for key, _ in found}) == 1
+    assert not any(settled for _, settled in found)
+    assert deduplicate_trees(trees)[0].tolist() == [0, 1, 2, 0]
+
+
 def test_no_trees_at_all():
     labels, counts = deduplicate_trees([])
     assert labels.shape == counts.shape == (0,)
@@ -92,5 +132,11 @@ def test_what_is_not_a_tree_is_named():
     tree = DecisionTreeClassifier().fit(X, y)
     with pytest.raises(TypeError, match=r"trees\[1\] must be .*DecisionTreeRegressor"):
         deduplicate_trees([tree, DecisionTreeRegressor().fit(X, y)])
-    with pytest.raises(ValueError, match=r"trees\[0\] has 4 and trees\[1\] 2"):
+    with pytest.raises(
+        ValueError, match=r"trees\[1\] was fitted on 2 .* trees\[0\] has 4"
+    ):
         deduplicate_trees([tree, DecisionTreeClassifier().fit(X[:, :2], y)])
+    frame = load_iris(as_frame=True).data
+    turned = DecisionTreeClassifier().fit(frame[frame.columns[::-1]], y)
+    with pytest.raises(ValueError, match=r"trees\[1\] was fitted on the columns"):
+        deduplicate_trees([DecisionTreeClassifier().fit(frame, y), turned])

@@ -112,6 +112,19 @@ def test_the_budget_of_boxes():
     assert low.shape == high.shape == (0, 1)
 
 
+def test_the_budget_ends_the_work_on_one_hole():
+    """500 lines along the first axis, each cut in two by the hole."""
+    low = np.stack([np.zeros(500), np.arange(500)], axis=1).astype(np.int32)
+    high = np.stack([np.full(500, 4), np.arange(500)], axis=1).astype(np.int32)
+    hole = np.array([2, 0], np.int32), np.array([2, 499], np.int32)
+    sizes = [
+        kernels.subtract_box(low.copy(), high.copy(), 500, *hole, n)[2]
+        for n in (1000, 100)
+    ]
+    assert sizes[0] == 1000
+    assert 100 < sizes[1] <= 102
+
+
 @given(
     arrays.arrays(
         np.float64, 20, elements=st.floats(allow_nan=False, allow_infinity=True)

@@ -81,16 +81,20 @@ def test_reasons_and_first_rules(twins, draw_case, data):
 
 @given(data=st.data())
 def test_relevant_missing_cells(twins, draw_case, data):
+    """Absence is a possibility where it leads to a leaf that no value leads to."""
     spec, tree, axes, X = draw_case(data)
+    alone = set()
+    for part in pure_parts(spec, [[*axis, NAN] for axis in axes]):
+        alone |= {j for j, cells in enumerate(part) if np.isnan(cells).all()}
+    ways = [[*axis, NAN] if j in alone else axis for j, axis in enumerate(axes)]
     for row, relevant in zip(X, tree.relevant_missing(X), strict=True):
         for j in range(len(row)):
             others = [
-                [*axis, NAN] if np.isnan(cell) and i != j else [cell]
-                for i, (axis, cell) in enumerate(zip(axes, row, strict=True))
+                way if np.isnan(cell) and i != j else [cell]
+                for i, (way, cell) in enumerate(zip(ways, row, strict=True))
             ]
             matters = np.isnan(row[j]) and any(
-                len({twins.label_of(spec, fill(full, j, v)) for v in [*axes[j], NAN]})
-                > 1
+                len({twins.label_of(spec, fill(full, j, v)) for v in ways[j]}) > 1
                 for full in itertools.product(*others)
             )
             assert relevant[j] == matters
@@ -98,6 +102,29 @@ def test_relevant_missing_cells(twins, draw_case, data):
 
 def fill(row, j, value):
     return [value if i == j else cell for i, cell in enumerate(row)]
+
+
+def pure_parts(spec, part):
+    """Largest subtrees of one label, each as the cells per feature that lead there."""
+    if len(labels_below(spec, part)) == 1:
+        return [part]
+    return [found for side in sides(spec, part) for found in pure_parts(*side)]
+
+
+def labels_below(spec, part):
+    if not isinstance(spec, tuple):
+        return {spec}
+    return set().union(*(labels_below(*side) for side in sides(spec, part)))
+
+
+def sides(spec, part):
+    """Both children with what of the part leads there, if anything does."""
+    j, threshold, below, above, skips = spec
+    lower = [v for v in part[j] if (skips if np.isnan(v) else v <= threshold)]
+    upper = [v for v in part[j] if not (skips if np.isnan(v) else v <= threshold)]
+    for child, cells in ((below, lower), (above, upper)):
+        if cells:
+            yield child, [cells if i == j else p for i, p in enumerate(part)]
 
 
 @given(data=st.data())
@@ -109,3 +136,15 @@ def test_equivalence_speaks_about_complete_rows(twins, data):
     same = all(twins.label_of(specs[0], r) == twins.label_of(specs[1], r) for r in grid)
     assert first.is_equivalent(second) == same
     assert (first.canonical_key_ == second.canonical_key_) == same
+
+
+def test_absence_can_make_another_cell_matter(twins):
+    """Only where x1 is missing for good, x0 makes a difference."""
+    tree = twins.boolean_tree((0, 0.5, (1, INF, 0, 1), 0), 2)
+    partly = [[NAN, NAN], [NAN, 0.0], [0.0, NAN], [1.0, NAN]]
+    assert tree.relevant_missing(partly).tolist() == [
+        [True, True],
+        [False, False],
+        [False, True],
+        [False, False],
+    ]

@@ -200,3 +200,50 @@ def test_breast_cancer_with_lost_cells():
         wrong.append((tree.estimator_.predict(partly) != complete).mean())
     assert shares == pytest.approx([0.796, 0.446, 0.183], abs=0.02)
     assert wrong == pytest.approx([0.019, 0.062, 0.130], abs=0.02)
+
+
+def test_ways_of_missing_values_that_were_never_seen_mean_nothing(twins):
+    """The tree is x1, whatever x0; only its ways for a missing x1 differ."""
+    spec = (0, 0.5, (1, 0.5, 0, 1, True), (1, 0.5, 0, 1, False))
+    tree = twins.boolean_tree(spec, 2)
+    partly = [[NAN, NAN], [0.0, NAN], [NAN, 1.0]]
+    assert tree.relevant_missing(partly).tolist() == [
+        [False, True],
+        [False, True],
+        [False, False],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "row", "reason"),
+    [
+        (AND, [0, 0], [True, False]),
+        (AND_TURNED, [0, 0], [False, True]),
+        (MULTIPLEXER, [1, 1, 1], [True, False, True]),
+        # the multiplexer again, with all three columns on the path
+        ((1, 0.5, (0, 0.5, 0, (2, 0.5, 0, 1)), (0, 0.5, 1, (2, 0.5, 0, 1))), [1, 1, 1],
+         [True, False, True]),
+    ],
+)  # fmt: skip
+def test_reasons_prefer_the_path_then_early_columns(twins, spec, row, reason):
+    tree = twins.boolean_tree(spec, len(row))
+    assert tree.sufficient_reasons([row]).tolist() == [reason]
+
+
+def tree_of(spec, twins, order, row):
+    """The function of another tree, asking in a given order."""
+    if not order:
+        return twins.label_of(spec, row)
+    children = [
+        tree_of(spec, twins, order[1:], {**row, order[0]: bit}) for bit in (0.0, 1.0)
+    ]
+    return (order[0], 0.5, *children)
+
+
+@pytest.mark.parametrize(("spec", "n"), [(CYCLE, 3), (CONSENSUS, 4)])
+def test_keys_do_not_depend_on_the_order_of_tests(twins, spec, n):
+    orders = list(itertools.permutations(range(n)))
+    trees = [twins.boolean_tree(tree_of(spec, twins, o, {}), n) for o in orders]
+    assert len({tree.canonical_key_ for tree in trees}) == 1
+    assert len({str(tree.explain().to_dict()) for tree in trees}) == 1
+    assert all(tree.is_equivalent(trees[0]) for tree in trees)
