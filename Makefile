@@ -8,6 +8,7 @@ WORKERS ?= 2
 ARGS ?=
 
 BIN := $(VENV)/bin
+COMMA := ,
 BENCHES := $(patsubst benchmarks/%.py,%,$(wildcard benchmarks/[a-z]*.py))
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 .DEFAULT_GOAL := help
@@ -74,6 +75,9 @@ $(VENV)/core.stamp: pyproject.toml constraints.txt
 
 $(VENV)/%.stamp: $(VENV)/core.stamp
 	$(call install,$(VENV),constraints.txt,[$*])
+
+$(VENV)/test.stamp: $(VENV)/core.stamp
+	$(call install,$(VENV),constraints.txt,[test$(COMMA)test-optional])
 
 $(OLDEST)/test.stamp: pyproject.toml constraints-oldest.txt
 	$(call create,$(OLDEST),constraints-oldest.txt)

@@ -14,6 +14,7 @@ from skinterp._lazy import domain_packages
 FOR_USERS = {
     "skinterp": "The names at the top",
     "skinterp.explanation": "What explain returns",
+    "skinterp.datasets": "Data to try methods on",
 }
 FOR_AUTHORS = {
     "skinterp.tabular": "From tables to numbers and back",

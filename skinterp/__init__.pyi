@@ -1,8 +1,10 @@
 # Written by `python -m skinterp._lazy` from the method table; do not edit.
 from skinterp import base as base
 from skinterp import compat as compat
+from skinterp import datasets as datasets
 from skinterp import explanation as explanation
 from skinterp import plugins as plugins
+from skinterp import symbolic as symbolic
 from skinterp import tabular as tabular
 from skinterp import testing as testing
 from skinterp import trees as trees

@@ -25,7 +25,7 @@ FUNCTIONS = {
     "load": "skinterp.explanation",
 }
 # The rooms that users see, besides the domains of the method table.
-ROOMS = ("base", "compat", "explanation", "plugins", "tabular", "testing")
+ROOMS = ("base", "compat", "datasets", "explanation", "plugins", "tabular", "testing")
 
 
 def public(name: str) -> Any:

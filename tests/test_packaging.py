@@ -49,7 +49,9 @@ def test_lower_bounds_are_those_that_were_tried() -> None:
         assert tried[: len(stated)] == stated, f"{name}: >={bound}, tried {tried}"
 
 
-@pytest.mark.parametrize("extra", ["test", "docs", "lint", "torch", "symbolic"])
+@pytest.mark.parametrize(
+    "extra", ["test", "test-optional", "docs", "lint", "torch", "symbolic"]
+)
 def test_every_requirement_is_pinned(extra: str) -> None:
     pins = pinned("constraints.txt")
     for name, requirement in required(extra).items():

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from skinterp.explanation._attribution import Attribution
 from skinterp.explanation._base import Explanation
+from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
 from skinterp.explanation._kinds import kinds
 from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
+from skinterp.explanation._selection import Selection
 
 load = Explanation.load
 
 __all__ = [
     "Attribution",
     "Explanation",
+    "Expression",
     "FeatureMap",
     "FeatureSource",
     "Literal",
     "RuleSet",
+    "Selection",
     "kinds",
     "load",
 ]

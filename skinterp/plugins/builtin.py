@@ -19,11 +19,35 @@ METHODS = (
         exports=("skinterp.trees._deduplicate:deduplicate_trees",),
         trusted_types=("sklearn.tree._tree.Tree",),
     ),
+    MethodSpec(
+        name="pan-selector",
+        targets={"selector": "skinterp.symbolic._pan_selector:PANSelector"},
+        summary="Screens wide tables by the split shares of Bayesian trees",
+        explains={"global": ("selection",)},
+        reference="arXiv:2410.13681",
+        search_space={"rule": ("vip_rank", "g_se")},
+        cost="moderate",
+    ),
+    MethodSpec(
+        name="pan-symbolic-regressor",
+        targets={
+            "regressor": "skinterp.symbolic._pan_symbolic_regressor"
+            ":PANSymbolicRegressor",
+        },
+        summary="Screens a wide table, then searches a formula on the columns left",
+        explains={"global": ("expression",)},
+        requires=("sympy>=1.12", "pyoperon>=0.6"),
+        reference="arXiv:2410.13681",
+        search_space={"scale": ("spread", "standard")},
+        cost="expensive",
+    ),
 )
 
 KINDS = {
     "attribution": "skinterp.explanation:Attribution",
+    "expression": "skinterp.explanation:Expression",
     "rules": "skinterp.explanation:RuleSet",
+    "selection": "skinterp.explanation:Selection",
 }
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import skinterp
+from skinterp.plugins.builtin import METHODS
 
+BUILTIN = [row.name for row in METHODS]
 BROKEN = {
     "import-error": ("raise RuntimeError('no luck')", "RuntimeError: no luck"),
     "missing-module": ("import there_is_no_such", "'there_is_no_such' is missing"),
@@ -38,7 +40,7 @@ def zoo(site: Any) -> Any:
 
 def test_faults_stay_with_their_plugin(zoo: Any) -> None:
     answer = zoo.report()
-    assert answer["methods"] == ["boolean-tree", "spiral"]
+    assert answer["methods"] == [*BUILTIN, "spiral"]
     for faults, state in ((BROKEN, "broken"), (INCOMPATIBLE, "incompatible")):
         for name, (_, reason) in faults.items():
             record = answer["plugins"][name]
@@ -59,7 +61,7 @@ def test_a_line_that_is_no_entry_point(site: Any) -> None:
     """By itself: it also stops other libraries that read entry points."""
     site.install("not-a-line", entry_points="[skinterp]\nwhat\n")
     answer = site.report()
-    assert answer["methods"] == ["boolean-tree"]
+    assert answer["methods"] == BUILTIN
     assert answer["plugins"]["not-a-line"]["state"] == "broken"
     assert "entry_points.txt" in answer["plugins"]["not-a-line"]["reason"]
 
@@ -105,7 +107,7 @@ def test_switches(site: Any, environ: dict[str, str], states: str) -> None:
 
 def test_what_is_switched_off_is_not_imported(site: Any) -> None:
     site.install("fatal", "import os\nos._exit(7)")
-    assert site.report(SKINTERP_BLOCK_PLUGINS="fatal")["methods"] == ["boolean-tree"]
+    assert site.report(SKINTERP_BLOCK_PLUGINS="fatal")["methods"] == BUILTIN
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])
@@ -116,7 +118,7 @@ def test_the_same_name_twice(site: Any, seed: str) -> None:
     site.install("twin", TWIN)
     answer = site.report(PYTHONHASHSEED=seed)
     assert answer["methods"] == [
-        "boolean-tree",
+        *BUILTIN,
         "ant:spiral",
         "twin:boolean-tree",
         "zebra:spiral",
@@ -219,7 +221,7 @@ def test_the_command_lists_methods_and_warns(zoo: Any) -> None:
     zoo.install("loud", "print('{not json')")
     done = zoo.run("-m", "skinterp", "methods", "--json")
     names = [row["listed_as"] for row in json.loads(done.stdout)["methods"]]
-    assert names == ["boolean-tree", "spiral"]
+    assert names == [*BUILTIN, "spiral"]
     # Warnings are lines, without the place in the code that no user knows.
     loud, *warnings = done.stderr.splitlines()
     assert loud == "{not json"
