@@ -365,6 +365,8 @@ def say_short(literal: Literal, dtype: str) -> str:
 
 def _say_categories(literal: Literal) -> str:
     labels = [repr(_plain(label)) for label in literal.categories or ()]
+    if labels in (["True"], ["False"]) and literal.negated:
+        return f"is {labels == ['False']}"  # a truth value has but one other
     if len(labels) == 1:
         return f"{'is not' if literal.negated else 'is'} {labels[0]}"
     return f"{'none' if literal.negated else 'one'} of {', '.join(labels)}"

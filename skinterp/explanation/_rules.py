@@ -21,7 +21,7 @@ from skinterp.explanation._rules_check import (
     read_labels,
 )
 from skinterp.explanation._rules_map import map_rules
-from skinterp.explanation._rules_show import draw_rules, say_rows, say_rules
+from skinterp.explanation._rules_show import draw_rules, rule_table, say_rows, say_rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -451,20 +451,11 @@ class RuleSet(Explanation):
         Returns
         -------
         pandas.DataFrame
-            One row per rule: ``target``, ``condition``, ``n_literals``, ``support``;
-            a local one has ``row`` in front.
+            One row per rule: ``target``, ``condition``, ``n_literals``, ``support``.
+            A local one has ``row`` in front, counted within the explanation, and
+            a line without target for each row that is not determined.
         """
-        import pandas as pd
-
-        table = {
-            "target": self.target_names[self.target],
-            "condition": list(self.conditions()),
-            "n_literals": np.diff(self.offsets),
-            "support": self.support,
-        }
-        if self.row_offsets is not None:
-            table = {self.unit: self.row_of_rule()} | table
-        return pd.DataFrame(table)
+        return rule_table(self)
 
     def to_text(self) -> str:
         """Say the rules in words.

@@ -10,6 +10,7 @@ from skinterp.explanation._drawing import make_axes, shorten
 from skinterp.explanation._literals import Literal, say_short
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from skinterp.explanation._rules import RuleSet
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 MAX_RULES = 24
 MAX_COLUMNS = 10
 MAX_ROWS = 50
+NOT_DETERMINED = "not determined"
 TRACK = "#9993"
 
 
@@ -53,7 +55,7 @@ def _say_row(rules: RuleSet, i: int, conditions: tuple[str, ...]) -> str:
     assert rules.row_offsets is not None
     start, stop = rules.row_offsets[i], rules.row_offsets[i + 1]
     if rules.prediction[i] < 0:
-        return f"{rules.unit} {i}: not determined{_say_lacking(rules, i)}"
+        return f"{rules.unit} {i}: {NOT_DETERMINED}{_say_lacking(rules, i)}"
     label = rules.target_names[rules.prediction[i]]
     if start == stop:
         return f"{rules.unit} {i}: {label}"
@@ -75,6 +77,32 @@ def _say_support(support: float) -> str:
 
 def _count(n: int, thing: str) -> str:
     return f"{n} {thing}" if n == 1 else f"{n} {thing}s"
+
+
+def rule_table(rules: RuleSet) -> pd.DataFrame:
+    """Line per rule, and per row that no rule decides."""
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {
+            "target": rules.target_names[rules.target],
+            "condition": list(rules.conditions()),
+            "n_literals": np.diff(rules.offsets),
+            "support": rules.support,
+        }
+    )
+    if rules.prediction is None:
+        return table
+    table.insert(0, rules.unit, rules.row_of_rule())
+    undetermined = np.flatnonzero(rules.prediction < 0)
+    if not len(undetermined):
+        return table
+    lines = pd.DataFrame({rules.unit: undetermined})
+    lines = lines.assign(target=None, condition=NOT_DETERMINED, n_literals=0)
+    lines["support"] = np.nan
+    table = table.astype({"target": object})
+    both = pd.concat([table, lines.astype({"target": object})], ignore_index=True)
+    return both.sort_values(rules.unit, kind="stable", ignore_index=True)
 
 
 # -- picture ---------------------------------------------------------------------------

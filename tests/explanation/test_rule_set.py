@@ -209,7 +209,7 @@ def test_words():
     assert "2.5 < size <= 2.8" in make_rules().to_text()
 
 
-def test_frame_has_a_line_per_rule():
+def test_frame_has_a_line_per_rule_and_per_row_without_one():
     frame = make_local().to_frame()
     assert frame.columns.tolist() == [
         "row",
@@ -218,7 +218,11 @@ def test_frame_has_a_line_per_rule():
         "n_literals",
         "support",
     ]
-    assert frame["row"].tolist() == [0, 2, 2, 2]
+    assert frame["row"].tolist() == [0, 1, 2, 2, 2]
+    assert frame["target"].tolist() == ["small", None, "large", "large", "large"]
+    assert frame["condition"][1] == "not determined"
+    decided = make_local()[[0, 2]].to_frame()
+    assert decided["row"].tolist() == [0, 1, 1, 1]
 
 
 def test_always_and_never():

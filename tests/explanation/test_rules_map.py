@@ -165,6 +165,15 @@ def test_words_in_the_users_terms(bounds, words):
     )
 
 
+@pytest.mark.parametrize("label", [True, np.True_, False])
+def test_truth_values_are_said_as_such(label):
+    source = FeatureSource(form="category", column=0, categories=(label,), unknown=0.0)
+    rules = RuleSet.from_boxes(
+        [[-INF]], [[0.5]], target=[0], feature_names=["f"], target_names=["t"]
+    ).map_features(FeatureMap(("smoker",), (source,)))
+    assert rules.conditions() == (f"smoker is {not label}",)
+
+
 def test_a_rule_that_no_row_can_satisfy_is_left_out():
     both = one_rule(f3=(0.5, INF), f4=(0.5, INF)).map_features(MAP)
     assert both.n_rules == 0
