@@ -61,38 +61,50 @@ def public_packages() -> dict[str, str]:
 
 
 def write(folder: Path) -> None:
-    """Write the index; autosummary makes the page of each object from it."""
+    """Write the index and a page per package; autosummary makes those of objects."""
     folder.mkdir(parents=True, exist_ok=True)
+    packages = {p: t for p, t in public_packages().items() if public_objects(p)}
+    remove_stale(folder, packages)
+    for package, title in packages.items():
+        text = "\n".join(package_page(package, title))
+        (folder / f"{package}.rst").write_text(text, encoding="utf-8")
     lines = [".. _api:", "", "API reference", "=============", ""]
-    for package, title in public_packages().items():
-        objects = public_objects(package)
-        if not objects:
-            continue
-        lines += [package, "-" * len(package), "", f".. py:module:: {package}", ""]
-        lines += [f"{title}.", "", *foreign_names(package)]
-        for template, is_wanted in (
-            ("class", inspect.isclass),
-            ("function", inspect.isroutine),
-        ):
-            names = [name for name, item in objects.items() if is_wanted(item)]
-            if names:
-                lines += [
-                    f".. currentmodule:: {package}",
-                    "",
-                    ".. autosummary::",
-                    "   :toctree: api/",
-                    f"   :template: autosummary/{template}.rst",
-                    "",
-                    *(f"   {name}" for name in names),
-                    "",
-                ]
-    remove_stale(folder / "api")
+    lines += [".. list-table::", "   :widths: 1 2", ""]
+    for package, title in packages.items():
+        lines += [f"   * - :doc:`{package}`", f"     - {title}."]
+    lines += ["", ".. toctree::", "   :hidden:", ""]
+    lines += [f"   {package}" for package in packages]
     (folder / "api_reference.rst").write_text("\n".join(lines), encoding="utf-8")
 
 
-def remove_stale(folder: Path) -> None:
-    """Remove pages of objects that an earlier build found and that are no more."""
-    names = {f"{p}.{name}" for p in public_packages() for name in public_objects(p)}
-    for page in folder.glob("*.rst"):
-        if page.stem not in names:
+def package_page(package: str, title: str) -> list[str]:
+    """Give the lines of the page of a package."""
+    lines = [package, "=" * len(package), "", f".. py:module:: {package}", ""]
+    lines += [f"{title}.", "", *foreign_names(package)]
+    objects = public_objects(package)
+    for template, is_wanted in (
+        ("class", inspect.isclass),
+        ("function", inspect.isroutine),
+    ):
+        names = [name for name, item in objects.items() if is_wanted(item)]
+        if names:
+            lines += [
+                f".. currentmodule:: {package}",
+                "",
+                ".. autosummary::",
+                "   :toctree: api/",
+                f"   :template: autosummary/{template}.rst",
+                "",
+                *(f"   {name}" for name in names),
+                "",
+            ]
+    return lines
+
+
+def remove_stale(folder: Path, packages: dict[str, str]) -> None:
+    """Remove pages of what an earlier build found and that is no more."""
+    names = {f"{p}.{name}" for p in packages for name in public_objects(p)}
+    kept = {"api_reference", *packages}
+    for page in [*folder.glob("skinterp*.rst"), *(folder / "api").glob("*.rst")]:
+        if page.stem not in (names if page.parent.name == "api" else kept):
             page.unlink()
