@@ -21,6 +21,7 @@ ENCODER_TYPES = (
     "skinterp.tabular._table_encoder.TableEncoder",
     "skinterp.tabular._table_parts.BoolPart",
     "skinterp.tabular._table_parts.CategoryPart",
+    "skinterp.tabular._table_parts.OrderedPart",
     "skinterp.tabular._table_parts.DatePart",
     "skinterp.tabular._table_parts.NumberPart",
     "skinterp.tabular._table_parts.TextPart",

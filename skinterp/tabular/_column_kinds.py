@@ -13,6 +13,7 @@ from skinterp.tabular._table_parts import (
     CategoryPart,
     DatePart,
     NumberPart,
+    OrderedPart,
     Part,
     TextPart,
     is_moment,
@@ -33,7 +34,7 @@ def choose_part(name: str, column: pd.Series[Any], encoder: TableEncoder) -> typ
 
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return CategoryPart
+        return OrderedPart if dtype.ordered else CategoryPart
     if pd.api.types.is_bool_dtype(dtype):
         return BoolPart
     if pd.api.types.is_datetime64_any_dtype(dtype):

@@ -69,7 +69,7 @@ default="infrequent_if_exist"
     ----------
     kinds_ : dict of str to str
         For each column what it was taken for: "number", "bool", "date", "category",
-        "text" or "dropped".
+        "ordered", "text" or "dropped".
     n_features_in_ : int
         Number of columns in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -83,7 +83,10 @@ default="infrequent_if_exist"
     Notes
     -----
     A string column is a column of dates where every cell is an ISO date such as
-    2026-03-01 or 2026-03-01 14:30. A pandas ``category`` column always holds labels.
+    2026-03-01 or 2026-03-01 14:30. A pandas ``category`` column always holds labels; an
+    ordered one becomes one feature, the position of the label in the order, in which a
+    missing or unknown label takes the median's position, or NaN where missing cells are
+    kept.
 
     Examples
     --------
@@ -168,7 +171,7 @@ default="infrequent_if_exist"
         part_class = choose_part(name, column, self)
         if part_class is TextPart and self.text == "drop":
             return None
-        part = part_class(name, self, np.asarray(column.isna(), dtype=bool))
+        part = part_class(name, self, column)
         part.learn(*part.read(column))
         return part
 

@@ -50,10 +50,12 @@ class Part(ABC):
 
     allowed = ""
 
-    def __init__(self, name: str, encoder: TableEncoder, missing: Mask) -> None:
+    def __init__(
+        self, name: str, encoder: TableEncoder, column: pd.Series[Any]
+    ) -> None:
         self.name = name
         self.keep = encoder.missing == "keep"
-        self.flagged = encoder.add_indicator and bool(missing.any())
+        self.flagged = encoder.add_indicator and bool(column.isna().any())
         self.fill: float | None = None
 
     @abstractmethod
@@ -227,8 +229,10 @@ class CategoryPart(Part):
 
     allowed = "a category seen in fit"
 
-    def __init__(self, name: str, encoder: TableEncoder, missing: Mask) -> None:
-        super().__init__(name, encoder, missing)
+    def __init__(
+        self, name: str, encoder: TableEncoder, column: pd.Series[Any]
+    ) -> None:
+        super().__init__(name, encoder, column)
         # a missing cell is a label of its own, which needs no indicator
         self.flagged = self.flagged and self.keep
         self.refuses = encoder.handle_unknown == "error"
@@ -242,11 +246,7 @@ class CategoryPart(Part):
 
     def read(self, column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
         """Labels, NaN where missing."""
-        missing = np.asarray(column.isna(), dtype=bool)
-        cells = np.empty(len(column), dtype=object)
-        cells[:] = [plain(cell) for cell in column.astype(object)]
-        cells[missing] = np.nan
-        return cells, missing
+        return read_labels(column)
 
     def learn(self, cells: NDArray[Any], missing: Mask) -> None:
         """Learn the labels."""
@@ -297,13 +297,69 @@ class CategoryPart(Part):
         return [replace(source, fill=None) for source in told] if self.keep else told
 
 
+class OrderedPart(Part):
+    """A column of ordered labels: the position of the label in their order."""
+
+    allowed = "one of the ordered categories of fit"
+
+    def __init__(
+        self, name: str, encoder: TableEncoder, column: pd.Series[Any]
+    ) -> None:
+        super().__init__(name, encoder, column)
+        self.order = [plain(label) for label in column.cat.categories]
+        self.refuses = encoder.handle_unknown == "error"
+
+    def read(self, column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
+        """Labels, NaN where missing."""
+        return read_labels(column)
+
+    def learn(self, cells: NDArray[Any], missing: Mask) -> None:
+        """Take the lower median for missing cells."""
+        if not self.keep:
+            known = np.sort(self._positions(cells[~missing]))
+            self.fill = float(known[(len(known) - 1) // 2]) if len(known) else 0.0
+
+    def encode(self, cells: NDArray[Any], missing: Mask) -> Floats:
+        """Position of the label; an unknown label is as good as missing."""
+        positions = self._positions(cells)
+        unknown = np.isnan(positions) & ~missing
+        if self.refuses and unknown.any():
+            row = int(np.argmax(unknown))
+            raise ValueError(f"{self.refuse(row, cells[row])}: {self.order}")
+        fill = np.nan if self.fill is None else self.fill
+        return np.where(np.isnan(positions), fill, positions)[:, None]
+
+    def _positions(self, cells: NDArray[Any]) -> Floats:
+        place = {label: float(i) for i, label in enumerate(self.order)}
+        return np.array([place.get(cell, np.nan) for cell in cells])
+
+    def labels(self) -> list[str]:
+        """Name of the column."""
+        return [self.name]
+
+    def sources(self, name: str, column: int) -> list[FeatureSource]:
+        """A number for each of the labels."""
+        unknown = np.nan if self.fill is None else self.fill
+        return [
+            FeatureSource(
+                form="code",
+                column=column,
+                categories=tuple(self.order),
+                fill=self.fill,
+                unknown=unknown,
+            )
+        ]
+
+
 class TextPart(Part):
     """A column of free text: which of the most frequent words a cell contains."""
 
     allowed = "a text, and the column held texts in fit"
 
-    def __init__(self, name: str, encoder: TableEncoder, missing: Mask) -> None:
-        super().__init__(name, encoder, missing)
+    def __init__(
+        self, name: str, encoder: TableEncoder, column: pd.Series[Any]
+    ) -> None:
+        super().__init__(name, encoder, column)
         self.counter = CountVectorizer(binary=True, max_features=encoder.max_tokens)
         self.empty = False
 
@@ -349,7 +405,17 @@ class TextPart(Part):
         ]
 
 
+def read_labels(column: pd.Series[Any]) -> tuple[NDArray[Any], Mask]:
+    """Labels as plain objects, NaN where missing."""
+    missing = np.asarray(column.isna(), dtype=bool)
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = [plain(cell) for cell in column.astype(object)]
+    cells[missing] = np.nan
+    return cells, missing
+
+
 def is_moment(cell: Any) -> bool:
+    """Whether a cell is a date, or a text that says one in the ISO form."""
     if isinstance(cell, MOMENTS):
         return True
     if not (isinstance(cell, str) and _ISO_DATE.fullmatch(cell)):

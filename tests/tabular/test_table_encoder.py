@@ -388,3 +388,57 @@ def test_names_of_features_stay_distinct(columns: list[str]) -> None:
     names = TableEncoder().fit(X).get_feature_names_out()
     assert len(set(names)) == len(names) == 4
     assert {"a_x", "a_x_2"} <= set(names)
+
+
+def ordered_table(n: int = 60) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+    """Ordered labels with missing cells, of which the upper two decide."""
+    codes = np.random.default_rng(0).integers(-1, 4, n)
+    order = ["none", "low", "high", "extreme"]
+    grade = pd.Categorical.from_codes(codes, order, ordered=True)
+    return pd.DataFrame({"grade": grade}), codes >= 2
+
+
+def test_ordered_labels_keep_their_order() -> None:
+    X, _ = ordered_table()
+    encoder = TableEncoder(missing="keep").fit(X)
+    assert encoder.kinds_ == {"grade": "ordered"}
+    codes = X["grade"].cat.codes.to_numpy(dtype=float)
+    expected = np.where(codes < 0, np.nan, codes)
+    np.testing.assert_array_equal(encoder.transform(X)[:, 0], expected)
+    filled = TableEncoder().fit_transform(X)[:, 0]
+    assert set(filled[codes < 0]) == {np.sort(codes[codes >= 0])[sum(codes >= 0) // 2]}
+
+
+@pytest.mark.parametrize("missing", ["impute", "keep"])
+def test_rules_on_ordered_labels_are_sets_of_labels(missing: str) -> None:
+    X, y = ordered_table()
+    encoder = TableEncoder(missing=missing)
+    model = make_pipeline(encoder, BooleanTreeClassifier()).fit(X, y)
+    rules = skinterp.explain(model)
+    fresh = pd.DataFrame({"grade": ["none", "extreme", "high", "low", "never", None]})
+    decided = rules.decide(fresh)
+    sure = decided >= 0
+    assert sure[:4].all()
+    np.testing.assert_array_equal(
+        rules.target_names[decided[sure]], model.predict(fresh)[sure]
+    )
+    assert all(c is not None for c in rules.categories)
+    if missing == "keep":
+        assert any("one of 'high', 'extreme'" in c for c in rules.conditions())
+
+
+def test_unknown_ordered_label_is_missing_or_refused() -> None:
+    X, _ = ordered_table()
+    fresh = pd.DataFrame({"grade": ["low", "never"]})
+    kept = TableEncoder(missing="keep").fit(X).transform(fresh)[:, 0]
+    np.testing.assert_array_equal(kept, [1.0, np.nan])
+    strict = TableEncoder(handle_unknown="error").fit(X)
+    with pytest.raises(ValueError, match=r"'grade', row 1: 'never'.*'extreme'"):
+        strict.transform(fresh)
+
+
+def test_ordered_labels_load_with_the_librarys_own_trusted_types() -> None:
+    X, y = ordered_table()
+    model = make_pipeline(TableEncoder(), BooleanTreeClassifier()).fit(X, y)
+    again = skops.io.loads(skops.io.dumps(model), trusted=list(trusted_types()))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
