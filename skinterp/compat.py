@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sklearn
 from sklearn.base import _fit_context as fit_context
@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import (
     Options,
     RealNotInt,
     StrOptions,
+    validate_parameter_constraints,
 )
 from sklearn.utils.validation import (
     _check_sample_weight as check_sample_weight,
@@ -45,6 +46,7 @@ __all__ = [
     "RealNotInt",
     "StrOptions",
     "check_is_fitted",
+    "check_parameter",
     "check_sample_weight",
     "fit_context",
     "get_tags",
@@ -53,6 +55,35 @@ __all__ = [
     "sklearn_version",
     "validate_data",
 ]
+
+
+def check_parameter(estimator: Any, name: str) -> None:
+    """Check one parameter as ``fit`` does: ``set_params`` may have changed it since.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An estimator with ``_parameter_constraints``.
+    name : str
+        Name of the parameter.
+
+    Raises
+    ------
+    sklearn.utils._param_validation.InvalidParameterError
+        If the value is not allowed; it names parameter, value and what is allowed.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from skinterp.compat import check_parameter
+    >>> check_parameter(Ridge(), "alpha")
+    >>> check_parameter(Ridge(solver="best"), "alpha")
+    """
+    validate_parameter_constraints(
+        {name: estimator._parameter_constraints[name]},
+        {name: getattr(estimator, name)},
+        caller_name=type(estimator).__name__,
+    )
 
 
 def is_frozen(estimator: object) -> bool:

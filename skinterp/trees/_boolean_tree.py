@@ -2,8 +2,8 @@
 
 `_tables` reads a fitted tree as arrays, `_boolean_tree_kernels` walks them. `_boxes`
 sees the tree as a set of boxes and finds the maximal ones, with `_box_kernels`. On
-these rest `_rules` (explanations), `_equivalence` and `_deduplicate` (comparison) and
-`_acquisition` (what to measure next).
+these rest `_prediction`, `_rules` (explanations), `_equivalence` and `_deduplicate`
+(comparison) and `_acquisition` (what to measure next).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
 from skinterp.base import ExplainableMixin, feature_names_of
@@ -23,6 +22,7 @@ from skinterp.compat import (
     Interval,
     StrOptions,
     check_is_fitted,
+    check_parameter,
     check_sample_weight,
     fit_context,
     is_frozen,
@@ -32,12 +32,14 @@ from skinterp.trees import _boolean_tree_kernels as kernels
 from skinterp.trees import _boxes as boxes
 from skinterp.trees._acquisition import AcquisitionMixin, training_cells
 from skinterp.trees._equivalence import EquivalenceMixin
+from skinterp.trees._prediction import PredictionMixin
 from skinterp.trees._rules import Rows, draw, global_rules, local_rules, reason_rules
 from skinterp.trees._tables import (
     TreeTables,
     cell_codes,
     check_columns,
     check_costs,
+    check_groups,
     check_tree,
     tree_tables,
     unwrap,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 class BooleanTreeClassifier(
     ExplainableMixin,
+    PredictionMixin,
     AcquisitionMixin,
     EquivalenceMixin,
     ClassifierMixin,
@@ -76,11 +79,18 @@ class BooleanTreeClassifier(
         What ``predict`` answers where the known cells don't determine the class.
         "estimator": the wrapped tree's answer, which sends a missing value to one
         side of each test. "abstain": a masked array, whose mask marks these rows and
-        whose data are those of "estimator". "majority": the class of the largest
+        whose data are those of "estimator" (``cross_val_predict`` and
+        ``confusion_matrix`` drop the mask, so that these rows look certain).
+        "majority": the class of the largest
         training weight.
     feature_costs : array-like of shape (n_features,), default=None
         Cost of measuring each feature, not negative, for ``next_feature``,
         ``expected_cost`` and ``sufficient_reasons``. None means 1 for each.
+    feature_groups : array-like of shape (n_features,), default=None
+        Label of the group of each column, for ``next_feature`` and
+        ``expected_cost``. Columns with one label are measured together, at the cost
+        of one of them, which must be the same for all: the binary columns made of
+        one raw column, say. None means that each column is measured by itself.
     max_terms : int, default=10000
         Largest number of prime implicants per class, also of those held on the way,
         in ``explain`` and ``canonical_key_``. Nothing else computes them, and
@@ -100,6 +110,8 @@ class BooleanTreeClassifier(
         Columns that the tree tests.
     feature_costs_ : ndarray of shape (n_features_in_,)
         Cost of each column.
+    feature_groups_ : ndarray of shape (n_features_in_,)
+        Group of each column, numbered by first appearance.
     training_cells_ : ndarray of shape (n_distinct, n_used)
         The training rows on the grid of the tree's thresholds, each once: number of
         thresholds below the value, -2 where it is missing.
@@ -125,6 +137,11 @@ class BooleanTreeClassifier(
     "Determined" says that the tree would give the same answer on the complete row.
     It doesn't say that this answer is right, nor that the row is like the training
     rows.
+
+    Options of ``explain`` : ``reasons_only`` (bool, default False, with ``X`` only)
+    gives each determined row one rule, the prime implicant around its minimal
+    sufficient reason, in place of all prime implicants that hold for it. That takes
+    time polynomial in the size of the tree, and ``max_terms`` doesn't matter.
 
     References
     ----------
@@ -155,6 +172,7 @@ class BooleanTreeClassifier(
         "estimator": [HasMethods(["fit", "predict"]), None],
         "on_undetermined": [StrOptions({"estimator", "abstain", "majority"})],
         "feature_costs": ["array-like", None],
+        "feature_groups": ["array-like", None],
         "max_terms": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -164,11 +182,13 @@ class BooleanTreeClassifier(
         *,
         on_undetermined: str = "estimator",
         feature_costs: ArrayLike | None = None,
+        feature_groups: ArrayLike | None = None,
         max_terms: int = 10_000,
     ) -> None:
         self.estimator = estimator
         self.on_undetermined = on_undetermined
         self.feature_costs = feature_costs
+        self.feature_groups = feature_groups
         self.max_terms = max_terms
 
     # The inner estimator is checked by check_tree, and by its own fit.
@@ -202,6 +222,7 @@ class BooleanTreeClassifier(
             self, X, y, dtype=np.float32, order="C", ensure_all_finite="allow-nan"
         )
         self.feature_costs_ = check_costs(self.feature_costs, self.n_features_in_)
+        self.feature_groups_ = check_groups(self.feature_groups, self.feature_costs_)
         weight = check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
@@ -220,111 +241,6 @@ class BooleanTreeClassifier(
         self.training_cells_ = cells
         self.training_weight_ = weights
         return self
-
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN marks missing cells.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels. With ``on_undetermined="abstain"`` a masked array.
-        """
-        if self.on_undetermined == "abstain":
-            return self.predict_partial(X)
-        tables = self._tables()
-        labels, determined = self._decide(tables, self._validate_X(X))
-        if self.on_undetermined == "majority":
-            labels[~determined] = tables.nodes[0, kernels.LABEL]
-        return self.classes_[labels]
-
-    def predict_partial(self, X: ArrayLike) -> np.ma.MaskedArray:
-        """Predict the class of each determined row, and mask the others.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN marks missing cells.
-
-        Returns
-        -------
-        MaskedArray of shape (n_samples,)
-            Class labels, masked where the known cells don't determine the class.
-            Below the mask lies the wrapped tree's own answer.
-        """
-        labels, determined = self._decide(self._tables(), self._validate_X(X))
-        return np.ma.MaskedArray(self.classes_[labels], mask=~determined)
-
-    def score(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Accuracy on given rows; one on which ``predict`` abstains counts as wrong.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN marks missing cells.
-        y : array-like of shape (n_samples,)
-            Right class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-            Share of the weight on which the answer is right.
-        """
-        answer = self.predict(X)
-        if sample_weight is None:
-            sample_weight = np.ones(len(answer))
-        weight = np.asarray(sample_weight, dtype=np.float64)
-        right = accuracy_score(
-            y,
-            np.ma.getdata(answer),
-            normalize=False,
-            sample_weight=np.where(np.ma.getmaskarray(answer), 0, weight),
-        )
-        return float(right / weight.sum())
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Average the class frequencies of the leaves that each row can reach.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN marks missing cells.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Frequencies, weighted by the training weight of the leaves. For a complete
-            row they are those of the wrapped tree. For a row that isn't determined,
-            the most probable class may differ from ``predict``.
-        """
-        tables = self._tables()
-        weight = np.maximum(tables.weight, np.finfo(np.float64).tiny)
-        return kernels.average_rows(
-            self._validate_X(X), tables.nodes, tables.threshold, weight, tables.value
-        )
-
-    def determined(self, X: ArrayLike) -> NDArray[np.bool_]:
-        """Tell which rows no value of a missing cell could give another class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; NaN marks missing cells.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), bool
-            True where the class is certain.
-        """
-        return self._decide(self._tables(), self._validate_X(X))[1]
 
     def relevant_missing(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Tell which missing cells could still change the class.
@@ -417,6 +333,7 @@ class BooleanTreeClassifier(
             }
             if reasons_only:
                 return reason_rules(tables, *cells, **about)
+        check_parameter(self, "max_terms")
         terms = boxes.prime_terms(tables, self.max_terms)
         make = global_rules if X is None else local_rules
         return make(tables, terms, *cells, **about)
@@ -434,12 +351,6 @@ class BooleanTreeClassifier(
     def _tables(self) -> TreeTables:
         check_is_fitted(self)
         return tree_tables(unwrap(self.estimator_))
-
-    @staticmethod
-    def _decide(
-        tables: TreeTables, X: NDArray[np.float32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        return kernels.decide_rows(X, tables.nodes, tables.threshold)
 
     def _reasons(
         self, tables: TreeTables, codes: NDArray[np.int32]

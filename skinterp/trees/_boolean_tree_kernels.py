@@ -343,9 +343,13 @@ def relevant_cells(
 
 @njit(cache=True, nogil=True)
 def tree_order_cost(
-    code: Ints, known: Bools, costs: Floats, nodes: Ints, stack: Ints
+    code: Ints, known: Bools, costs: Floats, group: Longs, nodes: Ints, stack: Ints
 ) -> float:
-    """Cost of buying cells in the order of the tree until the row is decided."""
+    """Cost of buying cells in the order of the tree until the row is decided.
+
+    `group` tells the group of each feature, `costs` the cost of each group; all
+    features of a group are bought together.
+    """
     now = np.empty(code.shape[0], np.int32)
     for j in range(code.shape[0]):
         now[j] = code[j] if known[j] else UNKNOWN
@@ -355,31 +359,42 @@ def tree_order_cost(
         if now[j] == UNKNOWN:
             if decide_code(now, nodes, stack) >= 0:
                 return total
-            now[j] = code[j]
-            total += costs[j]
+            for other in range(code.shape[0]):
+                if group[other] == group[j]:
+                    now[other] = code[other]
+            total += costs[group[j]]
         node = known_child(node, now[j], nodes)
     return total
 
 
 @njit(cache=True, nogil=True)
 def lookahead_costs(
-    codes: Ints, weight: Floats, known: Bools, costs: Floats, nodes: Ints
+    codes: Ints,
+    weight: Floats,
+    known: Bools,
+    costs: Floats,
+    group: Longs,
+    nodes: Ints,
 ) -> Floats:
-    """Mean cost of buying each feature now and going on in the order of the tree."""
+    """Mean cost of buying each group now and going on in the order of the tree.
+
+    Infinite for groups with nothing to buy.
+    """
     n_rows, n_used = codes.shape
-    mean = np.empty(n_used)
+    mean = np.full(costs.shape[0], np.inf)
     stack = np.empty(nodes.shape[0] + 1, np.int32)
-    after = known.copy()
-    for j in range(n_used):
-        mean[j] = np.inf
-        if known[j]:
+    after = np.empty(n_used, np.bool_)
+    for g in range(costs.shape[0]):
+        bought = False
+        for j in range(n_used):
+            after[j] = known[j] or group[j] == g
+            bought = bought or (after[j] and not known[j])
+        if not bought:
             continue
-        after[j] = True
         total, mass = 0.0, 0.0
         for row in range(n_rows):
-            cost = tree_order_cost(codes[row], after, costs, nodes, stack)
+            cost = tree_order_cost(codes[row], after, costs, group, nodes, stack)
             total += weight[row] * cost
             mass += weight[row]
-        after[j] = False
-        mean[j] = costs[j] + total / mass
+        mean[g] = costs[g] + total / mass
     return mean

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from skinterp.compat import check_is_fitted
+from skinterp.compat import check_is_fitted, check_parameter
 from skinterp.trees import _box_kernels as kernels
 from skinterp.trees._boxes import edges, maximal_boxes, value_boxes
 from skinterp.trees._tables import (
+    COMPARABLE,
     TreeTables,
     check_columns,
     check_tree,
@@ -28,7 +29,7 @@ def fitted_tree(estimator: Any, name: str) -> DecisionTreeClassifier:
     if isinstance(model, EquivalenceMixin):
         check_is_fitted(model)
         model = model.estimator_
-    return check_tree(model, name, fitted=True)
+    return check_tree(model, name, fitted=True, allowed=COMPARABLE)
 
 
 class EquivalenceMixin:
@@ -48,7 +49,9 @@ class EquivalenceMixin:
         Equal for trees that give all complete rows the same class, and only for
         these. Computed at each access, at the cost of ``explain``.
         """
-        return canonical_key(self._tables(), self.classes_, self.max_terms)
+        tables = self._tables()
+        check_parameter(self, "max_terms")
+        return canonical_key(tables, self.classes_, self.max_terms)
 
     def is_equivalent(self, other: Any) -> bool:
         """Tell whether another tree gives all complete rows the same class.

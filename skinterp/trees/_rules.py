@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from skinterp.trees._boolean_tree import BooleanTreeClassifier
 
 
+# Largest number of pairs of a row and a rule looked at together; a few bytes for each.
+MAX_PAIRS = 2**24
+
+
 def global_rules(
     tables: TreeTables,
     terms: Terms,
@@ -60,14 +64,9 @@ def local_rules(
 ) -> RuleSet:
     """Prime implicants that hold for each row, first the one around its reason."""
     support = kernels.box_weight(terms.low, terms.high, terms.bound, cells, weight)
-    held = np.ones((len(rows.codes), len(terms.low)), bool)
-    for j in range(rows.codes.shape[1]):
-        cell = rows.codes[:, j, None]
-        within = (terms.low[:, j] <= cell) & (cell <= terms.high[:, j])
-        held &= within | ~terms.bound[:, j]
     order = _order(terms, support)
     # Rules of a row come in the order of the global ones, but for the first.
-    row, place = np.nonzero(held[:, order])
+    row, place = _held(terms, order, rows.codes)
     rule = order[place]
     first = _positions(terms, reason_terms(tables, rows))
     rule = rule[np.lexsort((place, rule != first[row], row))]
@@ -81,6 +80,28 @@ def local_rules(
         prediction=rows.label,
         **about,
     )
+
+
+def _held(
+    terms: Terms, order: NDArray[np.intp], codes: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of a row and the place of a term that holds for it, row by row.
+
+    Blocks of rows keep the memory, apart from that of the answer, within bounds.
+    """
+    low, high, free = terms.low[order], terms.high[order], ~terms.bound[order]
+    step = max(1, MAX_PAIRS // max(1, len(order)))
+    found = []
+    for start in range(0, len(codes), step):
+        block = codes[start : start + step]
+        held = np.ones((len(block), len(order)), bool)
+        for j in range(codes.shape[1]):
+            cell = block[:, j, None]
+            held &= ((low[:, j] <= cell) & (cell <= high[:, j])) | free[:, j]
+        row, place = np.nonzero(held)
+        found.append((row + start, place))
+    row, place = (np.concatenate(part) for part in zip(*found, strict=True))
+    return row, place
 
 
 def reason_rules(

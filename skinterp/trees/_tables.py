@@ -62,15 +62,26 @@ def unwrap(estimator: Any) -> Any:
     return estimator
 
 
-def check_tree(estimator: object, name: str, *, fitted: bool) -> DecisionTreeClassifier:
+FITTABLE = (
+    "a DecisionTreeClassifier or ExtraTreeClassifier of scikit-learn, or a fitted one "
+    "in a FrozenEstimator"
+)
+COMPARABLE = (
+    "a DecisionTreeClassifier or ExtraTreeClassifier of scikit-learn or a "
+    "BooleanTreeClassifier, fitted, in a FrozenEstimator or not"
+)
+
+
+def check_tree(
+    estimator: object, name: str, *, fitted: bool, allowed: str = FITTABLE
+) -> DecisionTreeClassifier:
     """Unwrap a tree classifier, or say why it isn't one."""
     tree = unwrap(estimator)
     if not isinstance(tree, DecisionTreeClassifier):
-        raise TypeError(
-            f"{name} must be a DecisionTreeClassifier or ExtraTreeClassifier of "
-            f"scikit-learn, or a fitted one in a FrozenEstimator; got "
-            f"{type(tree).__name__}."
-        )
+        got = type(tree).__name__
+        if isinstance(tree, type):
+            got = f"the class {tree.__name__} instead of an instance of it"
+        raise TypeError(f"{name} must be {allowed}; got {got}.")
     if not fitted:
         return tree
     check_is_fitted(tree)
@@ -119,6 +130,43 @@ def check_costs(costs: ArrayLike | None, n_features: int) -> NDArray[np.float64]
             f"feature_costs[{bad[0]}] is {checked[bad[0]]}."
         )
     return checked
+
+
+def check_groups(
+    groups: ArrayLike | None, costs: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Number the groups of columns by first appearance; None: each its own.
+
+    The columns of a group must have the same cost.
+    """
+    if groups is None:
+        return np.arange(len(costs))
+    labels = np.asarray(groups, dtype=object)
+    if labels.shape != costs.shape:
+        raise ValueError(
+            f"feature_groups must hold one label for each of {len(costs)} features; "
+            f"got the shape {labels.shape}."
+        )
+    number: dict[Any, int] = {}
+    for column, label in enumerate(labels):
+        try:
+            if label is None or label != label:
+                raise TypeError
+            number.setdefault(label, len(number))
+        except (TypeError, ValueError):  # not hashable, or not comparable, as pd.NA
+            raise ValueError(
+                f"feature_groups must hold labels as numbers or text; "
+                f"feature_groups[{column}] is {label!r}."
+            ) from None
+    numbered = np.array([number[label] for label in labels], np.int64)
+    for label, position in number.items():
+        own = np.unique(costs[numbered == position])
+        if len(own) > 1:
+            raise ValueError(
+                f"feature_groups measures the columns of group {label!r} together, "
+                f"at one cost; their feature_costs are {own.tolist()}."
+            )
+    return numbered
 
 
 def numbered_classes(all_classes: list[NDArray]) -> list[NDArray[np.int32]]:

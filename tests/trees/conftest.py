@@ -159,6 +159,66 @@ def specs(
     return grow(draw(st.integers(1, max_leaves)))
 
 
+def cells(axes, row):
+    """Which cell each value of a row falls in."""
+    return tuple(
+        sum(value > t for t in axis[:-1]) for axis, value in zip(axes, row, strict=True)
+    )
+
+
+def least_cost(spec, axes, data, costs, known, groups=None):
+    """Minimum over all features to buy next, averaged over matching rows.
+
+    Features of one group are bought together, for nothing if one is known.
+    """
+    groups = range(len(axes)) if groups is None else groups
+    row = [axis[known[j]] if j in known else np.nan for j, axis in enumerate(axes)]
+    if len(answers(spec, np.array(row), axes)) == 1:
+        return 0.0
+    options = []
+    for group in set(groups):
+        bought = [j for j in range(len(axes)) if groups[j] == group]
+        if all(j in known for j in bought):
+            continue
+        begun = any(j in known for j in bought)
+        total = 0 if begun else costs[bought[0]] * len(data)
+        for seen in {tuple(d[j] for j in bought) for d in data}:
+            rest = [d for d in data if tuple(d[j] for j in bought) == seen]
+            now = {**known, **dict(zip(bought, seen, strict=True))}
+            after = least_cost(spec, axes, rest, costs, now, groups)
+            total += len(rest) * after
+        options.append(total / len(data))
+    return min(options)
+
+
+@st.composite
+def problems(draw):
+    """A tree, its number of columns, training rows and costs."""
+    n, thresholds = draw(st.sampled_from([(2, (0.5, 1.5)), (3, (0.5,)), (4, (0.5,))]))
+    spec = draw(specs(n, thresholds, (0, 1), 8))
+    grid = grid_of(spec, n_features=n)
+    X = draw(st.lists(st.sampled_from(grid), min_size=2, max_size=12))
+    costs = draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    return spec, n, X, costs
+
+
+def followed_cost(tree, X, costs, groups=None, known=()):
+    """Mean cost of doing what next_feature says, until it says -1."""
+    groups = np.arange(X.shape[1]) if groups is None else np.array(groups)
+    now = np.full(X.shape, np.nan)
+    now[:, list(known)] = X[:, list(known)]
+    total = np.zeros(len(X))
+    for _ in range(X.shape[1] + 1):
+        for row, choice in enumerate(tree.next_feature(now)):
+            if choice >= 0:
+                bought = groups == groups[choice]
+                if np.isnan(now[row, bought]).all():
+                    total[row] += costs[choice]
+                now[row, bought] = X[row, bought]
+    assert tree.determined(now).all()
+    return total.mean()
+
+
 def terms_of(rules, label):
     """Global rules of one label as frozensets of (feature, lower, upper)."""
     return {
@@ -174,10 +234,14 @@ def twins():
         answers=answers,
         axes_of=axes_of,
         boolean_tree=boolean_tree,
+        cells=cells,
         fitted_tree=fitted_tree,
+        followed_cost=followed_cost,
         grid_of=grid_of,
         label_of=label_of,
+        least_cost=least_cost,
         maximal_boxes=maximal_boxes,
+        problems=problems,
         specs=specs,
         terms_of=terms_of,
         thresholds_of=thresholds_of,

@@ -16,67 +16,21 @@ from skinterp.trees import _acquisition as acquisition
 NAN = np.nan
 
 
-def cells(axes, row):
-    """Which cell each value of a row falls in."""
-    return tuple(
-        sum(value > t for t in axis[:-1]) for axis, value in zip(axes, row, strict=True)
-    )
-
-
-def least_cost(twins, spec, axes, data, costs, known):
-    """Minimum over all features to buy next, averaged over matching rows."""
-    row = [axis[known[j]] if j in known else NAN for j, axis in enumerate(axes)]
-    if len(twins.answers(spec, np.array(row), axes)) == 1:
-        return 0.0
-    options = []
-    for j in range(len(axes)):
-        if j in known:
-            continue
-        total = costs[j] * len(data)
-        for cell in {d[j] for d in data}:
-            rest = [d for d in data if d[j] == cell]
-            after = least_cost(twins, spec, axes, rest, costs, {**known, j: cell})
-            total += len(rest) * after
-        options.append(total / len(data))
-    return min(options)
-
-
-@st.composite
-def problems(draw, twins):
-    n, thresholds = draw(st.sampled_from([(2, (0.5, 1.5)), (3, (0.5,)), (4, (0.5,))]))
-    spec = draw(twins.specs(n, thresholds, (0, 1), 8))
-    grid = twins.grid_of(spec, n_features=n)
-    X = draw(st.lists(st.sampled_from(grid), min_size=2, max_size=12))
-    costs = draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
-    return spec, n, X, costs
-
-
 @given(data=st.data())
 def test_the_exact_policy_is_optimal(twins, data):
-    spec, n, X, costs = data.draw(problems(twins))
+    spec, n, X, costs = data.draw(twins.problems())
     tree = twins.boolean_tree(spec, n, X=X, feature_costs=costs)
     axes = twins.axes_of(spec, n_features=n)
-    best = least_cost(twins, spec, axes, [cells(axes, row) for row in X], costs, {})
+    best = twins.least_cost(
+        spec, axes, [twins.cells(axes, row) for row in X], costs, {}
+    )
     assert tree.expected_cost() == pytest.approx(best)
-    assert followed_cost(tree, np.array(X), costs) == pytest.approx(best)
-
-
-def followed_cost(tree, X, costs):
-    """Mean cost of doing what next_feature says, until it says -1."""
-    now = np.full(X.shape, NAN)
-    total = np.zeros(len(X))
-    for _ in range(X.shape[1] + 1):
-        choice = tree.next_feature(now)
-        buys = np.flatnonzero(choice >= 0)
-        total[buys] += np.asarray(costs)[choice[buys]]
-        now[buys, choice[buys]] = X[buys, choice[buys]]
-    assert tree.determined(now).all()
-    return total.mean()
+    assert twins.followed_cost(tree, np.array(X), costs) == pytest.approx(best)
 
 
 @given(data=st.data())
 def test_the_tree_order_buys_what_the_path_meets(twins, data):
-    spec, n, X, costs = data.draw(problems(twins))
+    spec, n, X, costs = data.draw(twins.problems())
     tree = twins.boolean_tree(spec, n, X=X, feature_costs=costs)
     axes = twins.axes_of(spec, n_features=n)
     total = 0
@@ -94,18 +48,18 @@ def test_the_tree_order_buys_what_the_path_meets(twins, data):
 
 @given(data=st.data())
 def test_lookahead_lies_between_the_optimum_and_the_tree(twins, data):
-    spec, n, X, costs = data.draw(problems(twins))
+    spec, n, X, costs = data.draw(twins.problems())
     tree = twins.boolean_tree(spec, n, X=X, feature_costs=costs)
     best, plain = tree.expected_cost(), tree.expected_cost(order="tree")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acquisition, "MAX_EXACT", 0)
         patch.setattr(acquisition, "MAX_STATES", 0)
         greedy = tree.expected_cost()
-        assert followed_cost(tree, np.array(X), costs) == pytest.approx(greedy)
+        assert twins.followed_cost(tree, np.array(X), costs) == pytest.approx(greedy)
     assert best - 1e-9 <= greedy <= plain + 1e-9
 
 
-def test_many_features_are_bought_one_step_ahead():
+def test_many_features_are_bought_one_step_ahead(twins):
     X, y = load_breast_cancer(return_X_y=True)
     costs = np.random.default_rng(0).integers(1, 10, X.shape[1])
     base = DecisionTreeClassifier(max_depth=6, random_state=0).fit(X, y)
@@ -115,7 +69,7 @@ def test_many_features_are_bought_one_step_ahead():
     assert not acquisition.is_small(n_used, rows)
     cost = tree.expected_cost()
     assert cost < 0.9 * tree.expected_cost(order="tree")
-    assert followed_cost(tree, X, costs) == pytest.approx(cost)
+    assert twins.followed_cost(tree, X, costs) == pytest.approx(cost)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from sklearn.tree import (
     ExtraTreeClassifier,
 )
 
-from skinterp.trees import BooleanTreeClassifier
+from skinterp.trees import BooleanTreeClassifier, _rules
 
 NAN = np.nan
 
@@ -77,6 +77,16 @@ def test_thresholds_are_compared_in_float32(seed):
     rules = tree.explain()
     rules.check_faithful(tree, rows)
     assert (rules.target_names[rules.decide(rows)] == tree.predict(rows)).all()
+
+
+def test_logarithms_of_probabilities():
+    X, y = load_wine(return_X_y=True)
+    tree = BooleanTreeClassifier(deep(max_depth=2)).fit(X, y)
+    partly = lose(X, 0.3)
+    logs = tree.predict_log_proba(partly)
+    assert np.exp(logs) == pytest.approx(tree.predict_proba(partly))
+    assert (np.isneginf(logs) == (tree.predict_proba(partly) == 0)).all()
+    assert np.isneginf(logs).any()
 
 
 def informative_gaps(seed=0):
@@ -247,6 +257,17 @@ def test_reasons_alone_need_no_budget():
         poor.explain(reasons_only=True)
 
 
+@pytest.mark.parametrize("limit", [1, 100, 1000])
+def test_rows_are_explained_in_blocks(monkeypatch, limit):
+    X, y = load_breast_cancer(return_X_y=True)
+    partly = lose(X[:40], 0.2)
+    tree = BooleanTreeClassifier(deep(max_depth=4)).fit(X, y)
+    whole = tree.explain(partly)
+    assert len(tree.explain()) * len(partly) > 1000
+    monkeypatch.setattr(_rules, "MAX_PAIRS", limit)
+    assert tree.explain(partly) == whole
+
+
 def test_exclusive_or_of_many_columns_needs_many_terms():
     """Parity has a term per row; the budget stops it early."""
     X = np.array(list(itertools.product([0, 1], repeat=9)))
@@ -274,6 +295,18 @@ def test_drawing_shows_tree_and_rules():
         tree.plot(ax=left)
 
 
+def test_parameters_changed_after_fit_are_checked_when_used():
+    tree = BooleanTreeClassifier().fit(X4, Y4).set_params(max_terms="q")
+    assert tree.predict(X4).tolist() == Y4.tolist()
+    for call in (tree.explain, lambda: tree.explain(X4), lambda: tree.canonical_key_):
+        with pytest.raises(ValueError, match=r"'max_terms' .* int .* Got 'q'"):
+            call()
+    assert tree.explain(X4, reasons_only=True).n_rules == 4
+    tree.set_params(max_terms=9, on_undetermined="x")
+    with pytest.raises(ValueError, match=r"'on_undetermined' .*'abstain'.* Got 'x'"):
+        tree.predict(X4)
+
+
 X4 = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 Y4 = np.array([0, 0, 0, 1])
 
@@ -297,6 +330,11 @@ Y4 = np.array([0, 0, 0, 1])
             {"estimator": FrozenEstimator(deep().fit(X4, np.c_[Y4, Y4]))},
             ValueError,
             "2 outputs",
+        ),
+        (
+            {"estimator": DecisionTreeClassifier},
+            TypeError,
+            "got the class DecisionTreeClassifier instead of an instance",
         ),
         ({"estimator": "tree"}, ValueError, "'estimator' parameter"),
         ({"on_undetermined": "guess"}, ValueError, "'on_undetermined' parameter"),
@@ -354,6 +392,9 @@ def test_other_trees_must_have_the_same_columns():
         tree.is_equivalent(deep().fit(X4[:, :1], Y4))
     with pytest.raises(TypeError, match="other must be a DecisionTreeClassifier"):
         tree.is_equivalent(DecisionTreeRegressor().fit(X4, Y4))
+    for wrong in (None, "tree", BooleanTreeClassifier):
+        with pytest.raises(TypeError, match="or a BooleanTreeClassifier, fitted"):
+            tree.is_equivalent(wrong)
     for unfitted in (deep(), BooleanTreeClassifier(), FrozenEstimator(deep())):
         with pytest.raises(NotFittedError):
             tree.is_equivalent(unfitted)
