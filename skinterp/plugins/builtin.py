@@ -16,6 +16,9 @@ METHODS = (
         summary="Decision tree read as Boolean rules; decides with missing cells",
         explains={"global": ("rules",), "local": ("rules",)},
         reference="arXiv:2506.14143",
+        # No search space: what matters are the parameters of the tree inside, and the
+        # default, None, has none that a grid could name.
+        tier="stable",
         exports=("skinterp.trees._deduplicate:deduplicate_trees",),
         trusted_types=("sklearn.tree._tree.Tree",),
     ),
