@@ -397,7 +397,14 @@ class Explanation(ABC):
 def _read_field(name: str, stored: Any) -> Any:
     try:
         return decode(stored)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (
+        AttributeError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         text = f"{type(error).__name__}: {error}"
         msg = f"the field {name!r} of a stored explanation cannot be read ({text})"
         raise ValueError(msg) from error

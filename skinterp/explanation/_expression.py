@@ -160,11 +160,14 @@ class Expression(Explanation):
         ValueError
             If X lacks a column of the formula.
         """
-        X = X if hasattr(X, "columns") else np.asarray(X)
+        X = _as_rows(X)
 
         def column(j: int) -> NDArray[np.float64]:
             if not hasattr(X, "columns") and j >= X.shape[1]:
-                msg = f"X has no column {self.feature_names[j]!r}, which is derived"
+                msg = (
+                    f"X has {X.shape[1]} columns: {self.feature_names[j]!r}, in place "
+                    f"{j}, is missing or derived"
+                )
                 raise ValueError(msg)
             return np.asarray(read_column(X, self.feature_names, j), dtype=np.float64)
 
@@ -330,7 +333,7 @@ class Expression(Explanation):
 
     def _lacking(self, X: Any) -> NDArray[np.bool_]:
         """Rows without a cell that the chosen formula reads."""
-        X = X if hasattr(X, "columns") else np.asarray(X)
+        X = _as_rows(X)
         lacking = np.zeros(len(X), dtype=bool)
         for j in self.used_features:
             cells = np.asarray(read_column(X, self.feature_names, j), dtype=np.float64)
@@ -354,3 +357,14 @@ class Expression(Explanation):
         from skinterp.explanation._expression_map import map_formulas
 
         return self._with(**map_formulas(self, feature_map))
+
+
+def _as_rows(X: Any) -> Any:
+    """Frame as it is, anything else as an array of rows."""
+    if hasattr(X, "columns"):
+        return X
+    rows = np.asarray(X)
+    if rows.ndim != 2:
+        msg = f"X has to be a dense table of rows and columns, got shape {rows.shape}"
+        raise ValueError(msg)
+    return rows

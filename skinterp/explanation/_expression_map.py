@@ -53,9 +53,10 @@ def _line(source: FeatureSource) -> tuple[float, float] | None:
     if not all(map(math.isfinite, cells)):
         return None
     start, step = cells[0], cells[1] - cells[0]
-    size = max(map(abs, cells))
+    size, spread = max(map(abs, cells)), max(cells) - min(cells)
     off = max(abs(start + step * t - x) for t, x in zip(_PROBES, cells, strict=True))
-    if step == 0 or off > 1e-9 * size:
+    # of the spread, as a column far from zero has a large size whatever its form
+    if step == 0 or off > 1e-9 * spread + 1e-14 * size:
         return None
     # over the widest pair, so that rounding weighs least
     low, high = _PROBES.index(min(_PROBES)), _PROBES.index(max(_PROBES))

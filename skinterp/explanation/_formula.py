@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 Formula = Any  # a number, or a tuple whose first item names an operation
 Values = Any  # a float, or an array of one float per row
 
+MAX_DEPTH = 200  # of operations in operations; far beyond what a person reads
+MAX_INTEGER = 2**1023  # what float64 can hold
+
 CONSTANTS = {"pi": math.pi, "e": math.e}
 UNARY: dict[str, Callable[[Values], Values]] = {
     "abs": np.abs,
@@ -60,13 +63,21 @@ LOGIC: dict[str, Callable[[Values, Values], Values]] = {
 
 def check(formula: Formula, n_columns: int) -> None:
     """Raise ValueError unless a formula is one, over columns that there are."""
+    _check_part(formula, n_columns, 0)
+
+
+def _check_part(formula: Formula, n_columns: int, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        msg = f"a formula cannot be deeper than {MAX_DEPTH} operations"
+        raise ValueError(msg)
     if isinstance(formula, bool) or not isinstance(formula, int | float | tuple):
-        msg = f"a formula cannot hold {formula!r}"
+        msg = f"a formula cannot hold {_shown(formula)}"
         raise ValueError(msg)
     if not isinstance(formula, tuple):
+        _check_size(formula)
         return
     if not formula or not isinstance(formula[0], str):
-        msg = f"a formula cannot hold {formula!r}: its operation must come first"
+        msg = f"a formula cannot hold {_shown(formula)}: its operation must come first"
         raise ValueError(msg)
     operation, *arguments = formula
     if operation in ("column", "rational"):
@@ -75,8 +86,33 @@ def check(formula: Formula, n_columns: int) -> None:
     if not _takes(operation, len(arguments)):
         msg = f"a formula has no operation {operation!r} of {len(arguments)} arguments"
         raise ValueError(msg)
-    for argument in arguments:
-        check(argument, n_columns)
+    for k, argument in enumerate(arguments):
+        _check_part(argument, n_columns, depth + 1)
+        wanted = operation in (*LOGIC, "not") or (operation == "piecewise" and k % 2)
+        if bool(wanted) != _is_condition(argument):
+            words = ("a number", "a condition")
+            msg = f"argument {k} of {operation!r} has to be {words[bool(wanted)]}"
+            raise ValueError(msg)
+
+
+def _shown(part: Any) -> str:
+    """What stands where a formula should, in a few words whatever it is."""
+    whole = isinstance(part, int) and not isinstance(part, bool)
+    if isinstance(part, list | dict | tuple) or (whole and abs(part) > MAX_INTEGER):
+        return type(part).__name__
+    return repr(part)
+
+
+def _is_condition(formula: Formula) -> bool:
+    """Whether a formula is true or false, and not a number."""
+    conditions = (*COMPARE, *LOGIC, "not", "true")
+    return isinstance(formula, tuple) and formula[0] in conditions
+
+
+def _check_size(value: float) -> None:
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        msg = "a formula cannot hold an integer that is too large for float64"
+        raise ValueError(msg)
 
 
 def _takes(operation: str, n_arguments: int) -> bool:
@@ -99,8 +135,11 @@ def _check_numbers(operation: str, arguments: Sequence[Any], n_columns: int) -> 
     else:
         fits = whole and len(arguments) == 2 and arguments[1] > 0
     if not fits:
-        msg = f"({operation!r}, *{arguments}) does not fit {n_columns} columns"
+        given = ", ".join(map(_shown, arguments))
+        msg = f"{operation!r} of ({given}) does not fit {n_columns} columns"
         raise ValueError(msg)
+    for argument in arguments:
+        _check_size(argument)
 
 
 def evaluate(

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from skinterp.compat import optional_import
-from skinterp.explanation._formula import Formula
+from skinterp.explanation._formula import Formula, columns_of, evaluate
+
+MAX_BITS = 10_000  # of an exact power
+EXACT = 2**53  # integers beyond it are rounded in float64 as well
 
 # Operation to the name that sympy has for it, both ways.
 _FUNCTIONS = {
@@ -44,27 +49,71 @@ _CLASSES = {name: operation for operation, name in _FUNCTIONS.items()} | {
 
 
 def to_sympy(formula: Formula, symbols: Sequence[Any], *, who: str) -> Any:
-    """Sympy expression of a formula, with a symbol for each column."""
+    """Sympy expression of a formula, with a symbol for each column.
+
+    A constant part is infinite or zero where it is so in float64: sympy would work
+    out all digits of ``10 ** 10 ** 9``.
+
+    Raises
+    ------
+    ValueError
+        If it holds an integer of thousands of digits.
+    """
     sympy = optional_import("sympy", extra="symbolic", who=who)
     constants = {"pi": sympy.pi, "e": sympy.E, "true": sympy.true}
 
     def build(part: Formula) -> Any:
         if not isinstance(part, tuple):
-            return sympy.Float(part) if isinstance(part, float) else sympy.Integer(part)
+            return _number(sympy, part)
         operation, *arguments = part
         if operation == "column":
             return symbols[arguments[0]]
         if operation == "rational":
-            return sympy.Rational(*arguments)
+            top, bottom = (_number(sympy, x) for x in arguments)
+            return top / bottom
         if operation in constants:
             return constants[operation]
+        limit = _limit(sympy, part)
+        if limit is not None:
+            return limit
         built = [build(argument) for argument in arguments]
         if operation == "piecewise":
             pairs = zip(built[::2], built[1::2], strict=True)
             return sympy.Piecewise(*pairs)
+        if operation == "pow" and _is_long(*built):
+            built[1] = sympy.Float(built[1])
         return getattr(sympy, _FUNCTIONS[operation])(*built)
 
-    return build(formula)
+    expression = build(formula)
+    for x in expression.atoms(sympy.Rational):
+        if max(abs(x.p), x.q).bit_length() > MAX_BITS:
+            msg = "the formula holds an integer of thousands of digits"
+            raise ValueError(msg)
+    return expression
+
+
+def _number(sympy: Any, value: float) -> Any:
+    exact = isinstance(value, int) and abs(value) <= EXACT
+    return sympy.Integer(value) if exact else sympy.Float(value)
+
+
+def _limit(sympy: Any, part: Formula) -> Any:
+    """What a constant part overflows or vanishes to; None where it does neither."""
+    if part[0] not in ("add", "cosh", "exp", "mul", "pow", "sinh") or columns_of(part):
+        return None
+    value = evaluate(part, lambda _: np.zeros(1), 1)[0]
+    if abs(value) == float("inf"):
+        return sympy.oo if value > 0 else -sympy.oo
+    return sympy.Integer(0) if value == 0 and part[0] in ("exp", "pow") else None
+
+
+def _is_long(base: Any, exponent: Any) -> bool:
+    """Whether the exact factor of a power has thousands of digits."""
+    factor = base.as_coeff_Mul()[0]
+    if not (factor.is_Rational and exponent.is_Rational):
+        return False
+    bits = max(abs(factor.p), factor.q).bit_length()
+    return bool(abs(factor) != 1 and bits * abs(exponent) > MAX_BITS)
 
 
 def from_sympy(expression: Any, columns: Mapping[Any, int]) -> Formula:

@@ -20,9 +20,14 @@ def say(formula: Formula, names: Sequence[str], digits: int = 6) -> str:
 
 
 def quote(name: str) -> str:
-    """Name of a column as it stands in a formula: in backticks if it is no word."""
-    plain = name.isidentifier() and not keyword.iskeyword(name)
-    return name if plain else f"`{name}`"
+    """Name of a column as it stands in a formula: in backticks if it is no word.
+
+    The words for constants are no names either.
+    """
+    taken = keyword.iskeyword(name) or name in CONSTANTS or name == "true"
+    if name.isidentifier() and not taken:
+        return name
+    return "`" + name.replace("`", "``") + "`"
 
 
 def number(value: float, digits: int) -> str:

@@ -111,6 +111,94 @@ def test_a_file_can_hold_no_code() -> None:
             Explanation.from_dict(content)
 
 
+def nested(depth: int) -> Any:
+    formula: Any = column(0)
+    for _ in range(depth):
+        formula = ("sin", formula)
+    return formula
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        (nested(201), "deeper than 200"),
+        (nested(5000), "deeper than 200"),
+        (10**400, "too large for float64"),
+        (("rational", 1, 10**400), "too large for float64"),
+        (("rational", 10**5000, -1), "does not fit"),
+        (("column", 10**5000), "does not fit"),
+        (("lt", ("lt", column(0), 1), 2), "argument 0 of 'lt' has to be a number"),
+        (("add", ("true",), 1), "argument 0 of 'add' has to be a number"),
+        (("not", column(0)), "argument 0 of 'not' has to be a condition"),
+        (("piecewise", 1, column(0)), "argument 1 of 'piecewise' has"),
+        (("piecewise", ("true",), ("true",)), "argument 0 of 'piecewise' has to be"),
+    ],
+    ids=range(11),
+)
+def test_what_nothing_can_be_done_with_is_refused(formula: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        expression(formula)
+
+
+def test_the_deepest_formula_can_be_used() -> None:
+    pytest.importorskip("sympy")
+    told = expression(nested(200))
+    assert np.isfinite(told.evaluate(X)).all()
+    assert Explanation.from_dict(told.to_dict()) == told
+    for words in (told.to_text(), told.to_latex(), told.to_html()):
+        assert words
+
+
+@pytest.mark.parametrize("stored", [[["sin"] * 2], 10**400], ids=["deep", "large"])
+def test_a_file_of_anything_is_read_or_refused(stored: Any) -> None:
+    for _ in range(5000):
+        stored = [stored]
+    content = expression(column(0), errors=np.zeros(1)).to_dict()
+    for name in ("formulas", "meta"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            Explanation.from_dict(content | {name: stored})
+    content["errors"]["$array"] |= {"dtype": "<i8", "data": [10**400]}
+    with pytest.raises(ValueError, match="cannot be read"):
+        Explanation.from_dict(content)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        ("pow", 10, 10**9),
+        ("pow", 2, -(10**9)),
+        ("pow", ("pow", 9, 9**5), 9**5),
+        ("pow", ("rational", 3, 7), 10**8),
+        ("pow", ("rational", 10**300 + 1, 10**300), 10**8),
+        ("pow", ("mul", 3, column(0)), 10**9),
+        ("pow", ("pow", ("mul", 9, column(0)), 900), 900),
+        ("exp", ("exp", ("exp", 10.0))),
+        ("floor", ("exp", 1e5)),
+        ("mul", *(10**300 for _ in range(50)), column(0)),
+    ],
+    ids=range(10),
+)
+def test_powers_beyond_float64_are_not_worked_out(formula: Any) -> None:
+    """They would take sympy forever; the number that they are in float64 is shown."""
+    sympy = pytest.importorskip("sympy")
+    told = expression(formula)
+    assert told.to_latex()
+    if not told.used_features:
+        assert float(told.to_sympy()) == pytest.approx(told.evaluate(X)[0])
+    assert all(len(str(x)) < 4000 for x in told.to_sympy().atoms(sympy.Integer))
+
+
+@pytest.mark.parametrize("rows", [[1.0, 2.0], [], 3.0, np.zeros((2, 6, 2))])
+def test_rows_have_to_be_a_table(rows: Any) -> None:
+    with pytest.raises(ValueError, match="dense table of rows and columns"):
+        expression(column(1)).evaluate(rows)
+
+
+def test_missing_columns_of_an_array_are_named() -> None:
+    with pytest.raises(ValueError, match=r"X has 1 columns: 'pi', in place 1"):
+        expression(column(1)).evaluate([[1.0]])
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -276,6 +364,13 @@ def test_text_names_and_signs() -> None:
     assert expression(pieces).to_text() == "y = (N if S > 0.5; 1 otherwise)"
 
 
+def test_names_that_mean_something_else_are_quoted() -> None:
+    names = ("pi", "e", "true", "a`b", "x", "E")
+    formula = ("add", ("mul", ("pi",), column(0)), ("mul", ("e",), column(1)))
+    told = expression((*formula, column(2), column(3), column(4)), names=names)
+    assert told.to_text() == "y = pi*`pi` + e*`e` + `true` + `a``b` + x"
+
+
 def test_indexing_keeps_track_of_the_chosen_formula() -> None:
     told = front()
     assert told[1:].chosen == 1
@@ -292,7 +387,8 @@ def test_frame_of_a_front() -> None:
     frame = front().to_frame()
     assert list(frame["complexity"]) == [1, 1, 6, 3]
     assert list(frame["chosen"]) == [False, False, True, False]
-    assert list(frame["formula"][1:]) == ["N", "2*sin(pi*N)", "pi**2"]
+    # the column named pi is not the number
+    assert list(frame["formula"][1:]) == ["N", "2*sin(pi*N)", "`pi`**2"]
 
 
 def test_pictures() -> None:
@@ -350,6 +446,22 @@ def test_lines_are_substituted() -> None:
     np.testing.assert_allclose(back.evaluate(table), told.evaluate(inner), rtol=1e-9)
 
 
+def test_curves_far_from_zero_are_no_lines() -> None:
+    """What is bent within a small range is bent, however far the range is from zero."""
+    bent = FeatureSource(
+        form="value", column=0, invert=lambda t: 1e9 + 0.02 * float(np.clip(t, 0, 1))
+    )
+    back = expression(column(0), names=("z",)).map_features(
+        FeatureMap(("time",), (bent,))
+    )
+    assert back.feature_names == ("time", "[transformed time]")
+    straight = line(0, 1e9, 0.02)
+    back = expression(column(0), names=("z",)).map_features(
+        FeatureMap(("time",), (straight,))
+    )
+    assert back.feature_names == ("time",)
+
+
 @given(FORMULAS)
 def test_folding_keeps_the_value(formula: Any) -> None:
     folded = fold(formula)
@@ -384,7 +496,7 @@ def test_identity_and_mixtures() -> None:
     )
     assert back.feature_names == ("a", "b", "pca0")
     assert back.to_text() == "y = b + pca0"
-    with pytest.raises(ValueError, match="no column 'pca0', which is derived"):
+    with pytest.raises(ValueError, match="'pca0', in place 2, is missing or derived"):
         back.evaluate(np.zeros((3, 2)))
 
 
