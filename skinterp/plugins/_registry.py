@@ -20,11 +20,11 @@ from skinterp.plugins._table import MethodTable, text_table
 ENCODER_TYPES = (
     "skinterp.tabular._table_encoder.TableEncoder",
     "skinterp.tabular._table_parts.BoolPart",
-    "skinterp.tabular._table_parts.CategoryPart",
-    "skinterp.tabular._table_parts.OrderedPart",
+    "skinterp.tabular._label_parts.CategoryPart",
+    "skinterp.tabular._label_parts.OrderedPart",
     "skinterp.tabular._table_parts.DatePart",
     "skinterp.tabular._table_parts.NumberPart",
-    "skinterp.tabular._table_parts.TextPart",
+    "skinterp.tabular._label_parts.TextPart",
 )
 
 

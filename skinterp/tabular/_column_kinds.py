@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skinterp.tabular._label_parts import CategoryPart, OrderedPart, TextPart
 from skinterp.tabular._table_parts import (
     MOMENTS,
     NUMBERS,
     BoolPart,
-    CategoryPart,
     DatePart,
     NumberPart,
-    OrderedPart,
     Part,
-    TextPart,
     is_moment,
 )
 from skinterp.tabular._trace import is_missing

@@ -29,7 +29,8 @@ from skinterp.compat import (
 from skinterp.explanation import FeatureMap
 from skinterp.tabular._column_kinds import choose_part
 from skinterp.tabular._frames import column_names, is_frame, split_columns
-from skinterp.tabular._table_parts import Part, TextPart
+from skinterp.tabular._label_parts import TextPart
+from skinterp.tabular._table_parts import Part
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
