@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,8 @@ from skinterp.explanation._formula import (
 from skinterp.explanation._formula_sympy import from_sympy, to_sympy
 
 Floats = NDArray[np.float64]
+
+FAR = 1e4  # spreads from zero
 
 
 @dataclass(frozen=True)
@@ -40,13 +44,12 @@ class Scaling:
         p = len(columns)
         if how is None:
             return cls(columns, np.zeros(p), np.ones(p), 0.0, 1.0)
-        kept = X[:, columns]
-        center, target_center = kept.mean(axis=0), float(y.mean())
+        center, spread = _middle_and_spread(X[:, columns])
+        target_center, target_spread = _middle_and_spread(y)
         if how == "spread":
-            center, target_center = np.zeros(p), 0.0
-        spread = kept.std(axis=0)
-        spread[~(spread > 1e-12 * np.abs(kept).max(axis=0, initial=0.0))] = 1.0
-        return cls(columns, center, spread, target_center, float(y.std()) or 1.0)
+            center = _where_far(center, spread)
+            target_center = _where_far(target_center, target_spread)
+        return cls(columns, center, spread, float(target_center), float(target_spread))
 
     def transform(self, X: Floats) -> Floats:
         """Scaled cells of the chosen columns."""
@@ -68,6 +71,42 @@ class Scaling:
         ]
         outer = substitute(formula, inner)
         return affine(outer, self.target_spread, self.target_center)
+
+    def restore_tidy(self, formula: Formula, X: Floats, dust: float) -> Formula:
+        """Formula in the user's columns and units, tidied.
+
+        A target far from zero is tidied without its center, beside which all else
+        would be dust.
+        """
+        center = float(_where_far(self.target_center, self.target_spread))
+        if center == 0:
+            return tidy(self.restore(formula), X, dust)
+        near = replace(self, target_center=self.target_center - center)
+        short = tidy(near.restore(formula), X, dust)
+        is_sum = isinstance(short, tuple) and short[0] == "add"
+        parts = short[1:] if is_sum else (short,)
+        terms = [part for part in parts if isinstance(part, tuple)]
+        total = center + sum(part for part in parts if not isinstance(part, tuple))
+        return ("add", *terms, total) if terms else total
+
+
+def _middle_and_spread(values: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation along the first axis; 1 for one that is rounding.
+
+    Of values divided by a power of two that brings them to about 1, as squares of huge
+    ones overflow, and of tiny ones vanish.
+    """
+    size = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0))[1] - 1)
+    small = values / size
+    middle, spread = small.mean(axis=0), small.std(axis=0)
+    spread = np.where(spread > 1e-12, spread * size, 1.0)
+    # the inverse has to be finite as well
+    return middle * size, np.maximum(spread, np.finfo(np.float64).tiny)
+
+
+def _where_far(center: Any, spread: Any) -> Floats:
+    """Center of what lies so far from zero that float32 cannot tell it apart."""
+    return np.where(np.abs(center) > FAR * spread, center, 0.0)
 
 
 def compute(formula: Formula, X: Floats) -> Floats:
@@ -131,23 +170,45 @@ def differ(got: Floats, expected: Floats) -> float:
     return float(gap / largest) if largest > 0 else float(gap)
 
 
-def mean_squared_errors(formulas: Sequence[Formula], X: Floats, y: Floats) -> Floats:
-    """Error of each formula; NaN or inf where one is not defined on all rows."""
+def magnitude(formula: Formula, X: Floats) -> float:
+    """How large the terms of a sum are, which says how much rounding it carries."""
+    if isinstance(formula, tuple) and formula[0] == "add":
+        return sum(magnitude(part, X) for part in formula[1:])
+    if isinstance(formula, tuple) and formula[0] == "mul":
+        rest = [part for part in formula[1:] if isinstance(part, tuple)]
+        if len(rest) == 1:
+            numbers = [x for x in formula[1:] if not isinstance(x, tuple)]
+            return abs(math.prod(numbers)) * magnitude(rest[0], X)
+    value = np.abs(compute(formula, X))
+    return float(value[np.isfinite(value)].max(initial=0.0))
+
+
+def relative_errors(formulas: Sequence[Formula], X: Floats, y: Floats) -> Floats:
+    """Mean squared error of each formula, in units of the target's variance.
+
+    NaN or inf where a formula is not defined on all rows. Multiplied by the variance
+    they may overflow or vanish, which must not decide between formulas.
+    """
+    spread = _middle_and_spread(y)[1]
     with np.errstate(all="ignore"):
-        return np.array([float(np.mean((compute(f, X) - y) ** 2)) for f in formulas])
+        gaps = [(compute(formula, X) - y) / spread for formula in formulas]
+        return np.array([float(np.mean(gap**2)) for gap in gaps])
 
 
-def simplest(
-    formulas: Sequence[Formula], errors: Floats, y: Floats, dust: float
-) -> int:
+def squared_errors(relative: Floats, y: Floats) -> Floats:
+    """Errors in the target's own unit; inf or 0 where that is beyond float64."""
+    with np.errstate(all="ignore"):
+        return np.square(np.sqrt(relative) * _middle_and_spread(y)[1])
+
+
+def simplest(formulas: Sequence[Formula], errors: Floats, n: int, dust: float) -> int:
     """Position of the formula of least ``n log(error) + size log(n)``.
 
-    An error that rounding alone may leave is as good as any below it.
+    Of errors in units of the target's variance. One that rounding alone may leave is
+    as good as any below it.
     """
-    n = len(y)
-    least = max(dust**2 * float(np.var(y)), np.finfo(np.float64).tiny)
     sizes = np.array([size(formula) for formula in formulas])
-    badness = n * np.log(np.maximum(errors, least)) + sizes * np.log(n)
+    badness = n * np.log(np.maximum(errors, dust**2)) + sizes * np.log(n)
     return int(np.argmin(np.where(np.isfinite(errors), badness, np.inf)))
 
 

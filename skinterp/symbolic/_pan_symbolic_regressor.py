@@ -28,10 +28,13 @@ from skinterp.symbolic._front import (
     compute,
     differ,
     front,
-    mean_squared_errors,
+    magnitude,
+    relative_errors,
     simplest,
-    tidy,
+    squared_errors,
 )
+
+ROUNDING = 1e-14  # of the terms of a sum
 
 
 class PANSymbolicRegressor(
@@ -56,7 +59,8 @@ class PANSymbolicRegressor(
         keeps all columns. None takes ``PANSelector()``.
     scale : {"spread", "standard"} or None, default="spread"
         How columns and target are scaled for the search. "spread": divided by their
-        standard deviation, so that a product of columns is still a product.
+        standard deviation, so that a product of columns is still a product; what lies
+        more than 10,000 standard deviations from zero is centered as well.
         "standard": mean 0 and standard deviation 1. None: not at all.
     choose : {"auto", "bic", "engine"}, default="auto"
         Which formula of the front predicts. "bic": that of least ``n log(error) + size
@@ -232,10 +236,18 @@ class PANSymbolicRegressor(
         found = read_engine(engine)
         if found is None:
             return (), np.zeros(0), -1
-        raw = [scaling.restore(formula) for formula in found.formulas]
+        raw = scaling.restore(found.formulas[found.chosen])
         predicted = _engine_predict(engine, scaling, X)
-        gap = differ(compute(raw[found.chosen], X), predicted)
-        if gap > found.tolerance:
+        if not np.isfinite(predicted).any():
+            msg = (
+                f"{type(engine).__name__} predicts no finite number on the training "
+                "rows. Are the columns or the target too large or too small for it?"
+            )
+            raise ValueError(msg)
+        gap = differ(compute(raw, X), predicted)
+        rounding = ROUNDING * magnitude(raw, X)
+        largest = np.abs(predicted[np.isfinite(predicted)]).max() or 1.0
+        if gap > found.tolerance + rounding / largest:
             if hasattr(engine, "coef_"):  # a link function of its own
                 return (), np.zeros(0), -1
             msg = (
@@ -243,11 +255,12 @@ class PANSymbolicRegressor(
                 f"predictions by {gap:.2g} of their size; please report this"
             )
             raise ValueError(msg)
-        formulas = [tidy(formula, X, found.dust) for formula in raw]
-        errors, chosen = mean_squared_errors(formulas, X, y), found.chosen
+        formulas = [scaling.restore_tidy(f, X, found.dust) for f in found.formulas]
+        errors, chosen = relative_errors(formulas, X, y), found.chosen
         if self.choose == "bic" or (self.choose == "auto" and self.estimator is None):
-            chosen = simplest(formulas, errors, y, found.dust)
-        return front(formulas, errors, chosen)
+            chosen = simplest(formulas, errors, len(y), found.dust)
+        kept, errors, chosen = front(formulas, errors, chosen)
+        return kept, squared_errors(errors, y), chosen
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Compute the formula for each row.

@@ -19,7 +19,7 @@ from skinterp.symbolic._front import (
     compute,
     differ,
     front,
-    mean_squared_errors,
+    relative_errors,
     simplest,
     tidy,
 )
@@ -256,12 +256,14 @@ def test_a_front_keeps_what_nothing_beats() -> None:
         ("log", ("column", 0)),  # not defined
     )
     y = X[:, 0] + 0.5 * X[:, 1]
-    told = mean_squared_errors(formulas, X, y)
+    told = relative_errors(formulas, X, y)
     kept, errors, chosen = front(formulas, told, 3)
     assert kept == (1.0, ("column", 0), formulas[3])[-len(kept) :]
     assert formulas[0] not in kept
     assert chosen == len(kept) - 1
     assert errors[-1] < 1e-20 < errors[-2]
+    as_good = (*formulas, ("add", formulas[3], 0.0))
+    assert front(as_good, np.append(told, told[3]), 3)[0] == kept
     kept, _, chosen = front(formulas, told, 0)  # the chosen one stays
     assert kept[chosen] == formulas[0]
 
@@ -276,8 +278,8 @@ def test_the_simplest_formula_that_is_as_good_is_chosen() -> None:
     truth = X[:, 0] * X[:, 1]
     noisy = truth + rng.normal(size=len(X))
     for y in (noisy, truth):
-        assert simplest(formulas, mean_squared_errors(formulas, X, y), y, 1e-6) == 3
+        assert simplest(formulas, relative_errors(formulas, X, y), len(y), 1e-6) == 3
     # what is below the rounding of float32 counts no more
     errors = np.array([np.inf, 1e-20, 5.0, 1e-14])
-    assert simplest(formulas, errors, truth, 1e-6) == 3
-    assert simplest(formulas, errors, truth, 1e-13) == 1
+    assert simplest(formulas, errors, len(X), 1e-6) == 3
+    assert simplest(formulas, errors, len(X), 1e-13) == 1

@@ -104,6 +104,16 @@ def test_thresholds_by_permutation():
     assert (null <= nearer).all(axis=1).mean() < 0.75
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.25, 0.3])
+def test_standard_errors_cover_as_many_permutations_as_asked(alpha):
+    null = np.random.default_rng(0).gamma(2.0, size=(10, 6))
+    threshold = rules.permutation_threshold("g_se", null, alpha)
+    mean = null.mean(axis=0)
+    covered = (null <= threshold + 1e-12).all(axis=1).mean()
+    nearer = (null <= mean + 0.999 * (threshold - mean)).all(axis=1).mean()
+    assert nearer < 1.0 - alpha <= covered
+
+
 def test_limits_keep_the_best_ranks():
     support, ranks = np.array([True, False, True, False]), np.array([2.0, 3, 1, 4])
     limit = rules.limit_number
@@ -383,6 +393,19 @@ def test_scales_do_not_matter(scale):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("estimate", [1e-200, 1e200])
+def test_any_estimate_of_sigma_can_be_used(estimate):
+    X = np.random.default_rng(0).uniform(size=(60, 12))
+    selector = PANSelector(
+        n_chains=2, n_burn=50, n_draws=50, sigma_estimate=estimate, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        selector.fit(X, 5 * X[:, 3] - 4 * X[:, 7])
+    assert np.isfinite(selector.sigma_).all()
+    assert selector.support_[[3, 7]].all() or estimate > 1
+
+
 def test_more_rows_than_small_ranks_hold():
     X = np.random.default_rng(0).normal(size=(2**16 + 10, 11))
     X[:, 10] = np.arange(len(X))

@@ -233,6 +233,79 @@ def test_constant_columns_and_targets() -> None:
     np.testing.assert_allclose(flat.predict(X), 5.0)
 
 
+@pytest.mark.parametrize("scale", ["spread", "standard"])
+@pytest.mark.parametrize("of_target", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("of_columns", [1e-300, 1.0, 1e300])
+def test_units_do_not_matter(of_columns: float, of_target: float, scale: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 5.0, (80, 4))
+    y = 3.0 * X[:, 1] + X[:, 3] - 2.0
+    model = PANSymbolicRegressor(
+        LinearRegression(), selector="passthrough", scale=scale
+    ).fit(X * of_columns, y * of_target)
+    predicted = model.predict(X * of_columns)
+    np.testing.assert_allclose(predicted / of_target, y, rtol=1e-9)
+    told = model.explain().evaluate(X * of_columns)
+    np.testing.assert_array_equal(told, predicted)
+
+
+def test_columns_below_normal_numbers_can_be_used() -> None:
+    X = np.random.default_rng(0).uniform(1.0, 5.0, (80, 3)) * 1e-320
+    y = X[:, 0] * 1e300
+    model = PANSymbolicRegressor(LinearRegression(), selector="passthrough")
+    assert np.isfinite(model.fit(X, y).predict(X)).all()
+
+
+@pytest.mark.parametrize("scale", ["spread", "standard", None])
+def test_far_from_zero_a_linear_model_has_its_formula(scale: str | None) -> None:
+    """Terms are huge there, so that the sum carries more rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 1.0, (80, 4)) + np.array([0.0, 1e9, 0.0, 1e10])
+    y = 3.0 * X[:, 0] - 2.0 * (X[:, 1] - 1e9)
+    model = PANSymbolicRegressor(
+        LinearRegression(), selector="passthrough", scale=scale
+    ).fit(X, y)
+    np.testing.assert_allclose(model.explain().evaluate(X), y, atol=1e-4)
+
+
+@pytest.mark.parametrize("far", ["column", "target", "both"])
+def test_the_search_works_far_from_zero(far: str) -> None:
+    """float32 cannot tell a time stamp from the next one."""
+    X = np.random.default_rng(0).uniform(1.0, 5.0, (200, 3))
+    y = X[:, 0] * X[:, 1]
+    if far != "column":
+        y = y + 1e9
+    if far != "target":
+        X[:, 0] += 1e9
+    model = PANSymbolicRegressor(
+        operon(), selector="passthrough", choose="bic", random_state=0
+    ).fit(X, y)
+    assert model.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-80, 1e200])
+def test_the_formula_is_chosen_alike_in_any_unit(unit: float) -> None:
+    """Squares of errors vanish or overflow in some units."""
+    X = np.random.default_rng(0).uniform(1.0, 5.0, (100, 3))
+    y = X[:, 0] * X[:, 1]
+    given = {"selector": "passthrough", "choose": "bic", "random_state": 0}
+    model = PANSymbolicRegressor(operon(), **given).fit(X, y)
+    other = PANSymbolicRegressor(operon(), **given).fit(X, y * unit)
+    assert other.explain().used_features == model.explain().used_features == (0, 1)
+    np.testing.assert_allclose(other.predict(X) / unit, model.predict(X), rtol=1e-3)
+
+
+def test_an_engine_that_predicts_no_number_is_refused() -> None:
+    class Lost(LinearRegression):
+        def predict(self, X: Any) -> Any:
+            return np.full(len(X), np.nan)
+
+    X, y = odd_table()
+    model = PANSymbolicRegressor(Lost(), selector="passthrough")
+    with pytest.raises(ValueError, match="Lost predicts no finite number"):
+        model.fit(X, y)
+
+
 def test_seeds_are_handed_on_where_there_are_none() -> None:
     X, y = odd_table()
     first, again, other = (
