@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,19 @@ class FeynmanEquation:
         >>> float(feynman_equations()["I.12.1"].evaluate({"mu": 2.0, "Nn": 3.0}))
         6.0
         """
+        # Only formulas of the library's own table are run.
+        if EQUATIONS.get(self.name, ("",))[0] != self.formula:
+            msg = (
+                f"{self.formula!r} is not the formula of an equation {self.name!r} "
+                "among feynman_equations(); others are not computed"
+            )
+            raise ValueError(msg)
         missing = sorted(set(self.ranges) - set(values))
         if missing:
             msg = f"values lacks the variable {missing[0]!r} of equation {self.name}"
             raise ValueError(msg)
         known = _FUNCTIONS | {name: np.asarray(values[name]) for name in self.ranges}
-        # Only formulas of the library's own table come here.
-        code = compile(EQUATIONS[self.name][0], self.name, "eval")
+        code = compile(self.formula, self.name, "eval")
         return np.asarray(eval(code, {"__builtins__": {}}, known), dtype=np.float64)
 
 
@@ -162,8 +169,10 @@ def make_feynman(
 
     Notes
     -----
-    The generator of the experiments in [1]_. There the noise is added before rows are
-    split, so that the target of the test rows is noisy as well.
+    The generator of the experiments in [1]_, which leaves the variables in front and
+    shuffles the other columns only. There the rows are drawn from a table of 100,000,
+    to all of which noise is added, so that the target of the test rows is noisy as
+    well.
 
     References
     ----------
@@ -231,10 +240,11 @@ def _check(equation: str, n: int, irrelevant: int, snr: float) -> FeynmanEquatio
         ("n", n, 1),
         ("irrelevant_per_variable", irrelevant, 0),
     ):
-        if not isinstance(value, int | np.integer) or value < least:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < least:
             msg = f"{name}={value!r} must be an integer of at least {least}"
             raise ValueError(msg)
-    if not snr > 0:
+    if isinstance(snr, bool) or not isinstance(snr, Real) or not snr > 0:
         msg = f"snr={snr!r} must be a positive number; inf adds no noise"
         raise ValueError(msg)
     return known[equation]

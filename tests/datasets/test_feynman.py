@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
-from skinterp.datasets import feynman_equations, make_feynman
+from skinterp.datasets import FeynmanEquation, feynman_equations, make_feynman
 
 EQUATIONS = feynman_equations()
 
@@ -105,12 +107,45 @@ def test_seeds_count() -> None:
         ({"equation": "I.99.9"}, "equation='I.99.9' is not one"),
         ({"n": 0}, "n=0 must be an integer"),
         ({"irrelevant_per_variable": -1}, "irrelevant_per_variable=-1"),
+        ({"n": True}, "n=True must be an integer"),
         ({"snr": 0}, "snr=0 must be a positive"),
+        ({"snr": "10"}, "snr='10' must be a positive"),
+        ({"snr": float("nan")}, "snr=nan must be a positive"),
     ],
 )
 def test_impossible_demands(params: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_feynman(**({"equation": "I.12.1"} | params))
+
+
+@pytest.mark.parametrize("name", ["I.12.1", "mine"])
+def test_formulas_of_others_are_not_run(name: str) -> None:
+    own = FeynmanEquation(name, "mu+Nn", EQUATIONS["I.12.1"].ranges)
+    with pytest.raises(ValueError, match=r"'mu\+Nn' is not the formula of an equation"):
+        own.evaluate({"mu": 1.0, "Nn": 2.0})
+
+
+def test_the_table_is_the_one_that_was_checked() -> None:
+    """All formulas and ranges were held against the published list, number by number.
+
+    Whoever changes one checks it again, and writes down what is asserted here.
+    """
+    lines = [
+        f"{name} {dict(equation.ranges)} {equation.evaluate(_inside(equation)):.9g}"
+        for name, equation in EQUATIONS.items()
+    ]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+    assert digest == "ef436effe0a65f22", digest
+
+
+def _inside(equation: FeynmanEquation) -> dict[str, float]:
+    """Give each variable a value of its own within its range."""
+    shares = np.linspace(0.31, 0.67, len(equation.ranges))
+    ranges = equation.ranges.items()
+    return {
+        name: low + share * (high - low)
+        for (name, (low, high)), share in zip(ranges, shares, strict=True)
+    }
 
 
 def test_a_missing_variable_is_named() -> None:
