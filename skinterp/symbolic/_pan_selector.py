@@ -131,8 +131,9 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
 
     The rule makes two groups whatever the data are. With up to ten columns, all of
     which may matter, set ``min_features``. Where the noise is as large as the signal,
-    about a third of the other columns is kept as well. Correlated columns share their
-    splits, which worsens the ranks of all of them: see ``correlated_``.
+    a fifth of the other columns is kept as well in the mean, and up to a half.
+    Correlated columns share their splits, which worsens the ranks of all of them: see
+    ``correlated_``.
 
     Cuts depend on the order of the values only: with ``sigma_estimate="std"``,
     increasing functions of columns change nothing.
@@ -412,7 +413,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
         if self.snr_ < LOW_SNR and self.rule == "vip_rank":
             warnings.warn(
                 f"The ratio of signal to noise is about {self.snr_:.2g}: at such a "
-                "level about a third of the columns that don't matter is kept. "
+                "level up to half of the columns that don't matter are kept. "
                 "rule='g_se' keeps fewer, and may lose columns that matter.",
                 UserWarning,
                 stacklevel=4,
