@@ -135,10 +135,16 @@ class Expression(Explanation):
     def _formula(self, i: int | None) -> Any:
         """Formula at a position; None stands for the chosen, else the best."""
         if i is not None:
+            if isinstance(i, bool) or i not in range(-len(self), len(self)):
+                msg = f"i={i!r} is no position in {len(self)} formulas"
+                raise ValueError(msg)
             return self.formulas[i]
         if self.chosen >= 0:
             return self.formulas[self.chosen]
-        return self.formulas[0 if self.errors is None else int(np.argmin(self.errors))]
+        if self.errors is None:
+            return self.formulas[0]
+        known = np.where(np.isnan(self.errors), np.inf, self.errors)
+        return self.formulas[int(np.argmin(known))]
 
     def evaluate(self, X: Any, *, i: int | None = None) -> NDArray[np.float64]:
         """Compute a formula for each row.

@@ -49,7 +49,8 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
     ----------
     preset : {"default", "paper"}, default="default"
         Where the numbers of chains, of burnt and of kept draws come from that are
-        None: 10, 1000 and 1000, or as in the paper 20, 10000 and 10000.
+        None: 10, 1000 and 1000, or as in the paper 20, 10000 and 10000 (which ran its
+        rules by permutation with 10, 5000 and 5000).
     n_chains : int, default=None
         Number of chains; None takes the preset's.
     n_trees : int, default=20

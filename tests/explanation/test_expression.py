@@ -383,6 +383,19 @@ def test_indexing_keeps_track_of_the_chosen_formula() -> None:
     assert told[:2].to_text().splitlines()[0] == "2 formulas of a front:"
 
 
+def test_the_best_stands_in_for_a_chosen_formula_that_was_left_out() -> None:
+    told = expression(3, column(0), WAVE, errors=np.array([np.nan, 4, 1]), chosen=-1)
+    np.testing.assert_array_equal(
+        told.evaluate(np.eye(6)), told.evaluate(np.eye(6), i=2)
+    )
+
+
+@pytest.mark.parametrize("i", [4, -5, "0", 1.5, True])
+def test_positions_have_to_be_those_of_formulas(i: Any) -> None:
+    with pytest.raises(ValueError, match=r"i=.* is no position in 4 formulas"):
+        front().evaluate(np.eye(6), i=i)
+
+
 def test_frame_of_a_front() -> None:
     frame = front().to_frame()
     assert list(frame["complexity"]) == [1, 1, 6, 3]
