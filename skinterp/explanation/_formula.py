@@ -218,6 +218,20 @@ def size(formula: Formula) -> int:
     return count
 
 
+def depth(formula: Formula) -> int:
+    """Number of operations in one another; 0 for a number or a column."""
+    layer, levels = [formula], -1
+    while layer:
+        layer = [
+            argument
+            for part in layer
+            if isinstance(part, tuple) and part[0] not in ("column", "rational")
+            for argument in part[1:]
+        ]
+        levels += 1
+    return levels
+
+
 def columns_of(formula: Formula) -> tuple[int, ...]:
     """Positions of the columns in a formula, ascending."""
     found = {

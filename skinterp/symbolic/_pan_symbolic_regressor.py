@@ -22,7 +22,8 @@ from skinterp.compat import (
     validate_data,
 )
 from skinterp.explanation import Expression
-from skinterp.symbolic._engines import default_engine, read_engine
+from skinterp.explanation._formula import MAX_DEPTH, depth
+from skinterp.symbolic._engines import Found, default_engine, read_engine
 from skinterp.symbolic._front import (
     Scaling,
     compute,
@@ -35,6 +36,7 @@ from skinterp.symbolic._front import (
 )
 
 ROUNDING = 1e-14  # of the terms of a sum
+SCALING_DEPTH = 6  # of the operations that undo the scaling
 
 
 class PANSymbolicRegressor(
@@ -233,7 +235,7 @@ class PANSymbolicRegressor(
         self, engine: Any, scaling: Scaling, X: NDArray, y: NDArray
     ) -> tuple[tuple, NDArray[np.float64], int]:
         """Front of an engine, in the user's columns; empty where it has no formula."""
-        found = read_engine(engine)
+        found = _read_shallow(engine)
         if found is None:
             return (), np.zeros(0), -1
         raw = scaling.restore(found.formulas[found.chosen])
@@ -346,6 +348,25 @@ class PANSymbolicRegressor(
             if not isinstance(part, str)
         )
         return SkinterpTags(stochastic=drawn, requires=("sympy>=1.12", *engine))
+
+
+def _read_shallow(engine: Any) -> Found | None:
+    """Formulas of an engine; None where it has none, or one that nobody can read."""
+    try:
+        found = read_engine(engine)
+        deepest = max(map(depth, found.formulas)) if found is not None else 0
+    except RecursionError:
+        deepest = MAX_DEPTH
+    if deepest + SCALING_DEPTH <= MAX_DEPTH:
+        return found
+    warnings.warn(
+        f"{type(engine).__name__} found a formula of more than "
+        f"{MAX_DEPTH - SCALING_DEPTH} operations in one another: it predicts, but has "
+        "no expression. Ask it for shorter formulas.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return None
 
 
 def _default_selector() -> Any:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import builtins
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -293,6 +294,33 @@ def test_the_formula_is_chosen_alike_in_any_unit(unit: float) -> None:
     other = PANSymbolicRegressor(operon(), **given).fit(X, y * unit)
     assert other.explain().used_features == model.explain().used_features == (0, 1)
     np.testing.assert_allclose(other.predict(X) / unit, model.predict(X), rtol=1e-3)
+
+
+@pytest.mark.parametrize("depth", [190, 198, 3000])
+def test_a_formula_too_deep_to_read_still_predicts(depth: int) -> None:
+    pytest.importorskip("gplearn")
+    from gplearn.functions import _function_map
+
+    class Bloated(BaseEstimator, RegressorMixin):
+        def fit(self, X: Any, y: Any) -> Any:
+            self._program = SimpleNamespace(
+                program=[_function_map["neg"]] * depth + [0]
+            )
+            return self
+
+        def predict(self, X: Any) -> Any:
+            return X[:, 0] * (-1) ** depth
+
+    X, y = odd_table()
+    model = PANSymbolicRegressor(Bloated(), selector="passthrough", scale="standard")
+    if depth == 190:
+        model.fit(X, y).explain().to_text()
+        return
+    with pytest.warns(UserWarning, match="more than 194 operations in one another"):
+        model.fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    with pytest.raises(ValueError, match="has no formula that can be read"):
+        model.explain()
 
 
 def test_an_engine_that_predicts_no_number_is_refused() -> None:
