@@ -220,8 +220,10 @@ def run_chain(
     stop.check()
     low, width = float(y.min()), float(np.ptp(y))
     target = (y - low) / width - 0.5
-    prior = make_prior(settings, sigma_hat / width, len(y))
-    start = sigma_hat / width if settings.sigma is None else settings.sigma
+    # far beyond what can matter, and squares still are numbers
+    estimate = min(max(sigma_hat / width, 1e-100), 1e100)
+    prior = make_prior(settings, estimate, len(y))
+    start = estimate if settings.sigma is None else settings.sigma
     forest = start_forest(target, settings, start)
     state = seeded_state(seed)
     fixed = (table, forest, make_scratch(forest), prior, state)

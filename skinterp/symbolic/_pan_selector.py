@@ -366,9 +366,7 @@ class PANSelector(ExplainableMixin, SelectorMixin, BaseEstimator):
             return bart.sigma_estimates(X, targets)
         if self.sigma_estimate == "std":
             return np.asarray(targets.std(axis=0, ddof=1))
-        # far beyond what can matter, and squares still are numbers
-        estimate = min(max(float(self.sigma_estimate) / width, 1e-100), 1e100)
-        return np.full(targets.shape[1], estimate)
+        return np.full(targets.shape[1], float(self.sigma_estimate) / width)
 
     def _note_chains(
         self, chains: list[bart.ChainResult], y: NDArray[np.float64], width: float
