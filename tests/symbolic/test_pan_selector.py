@@ -121,6 +121,21 @@ def test_limits_keep_the_best_ranks():
     assert limit(support, ranks, 3, None).tolist() == [True, True, True, False]
     assert limit(support, ranks, 1, 1).tolist() == [False, False, True, False]
     assert limit(support, ranks, 9, None).all()
+    # a rule by permutation need not keep the best ranks: those kept come first
+    support = np.array([False, True, False, True])
+    assert limit(support, np.arange(4.0), 1, 1).tolist() == [False, True, False, False]
+    assert limit(support, np.arange(4.0), 3, None).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("rule", ["local", "g_max", "g_se"])
+def test_a_column_without_a_split_is_not_kept(rule):
+    X = np.random.default_rng(0).uniform(size=(60, 4))
+    X[:, 2] = 1.0
+    selector = PANSelector(
+        n_chains=2, n_burn=30, n_draws=20, rule=rule, n_permutations=5, random_state=0
+    ).fit(X, 5 * X[:, 0])
+    assert selector.vip_[:, 2].max() == 0
+    assert not selector.support_[2]
 
 
 # -- diagnostics ------------------------------------------------------------------
