@@ -66,7 +66,9 @@ class Expression(Explanation):
     ``min``, ``max``, ``pow``, ``piecewise`` (value, condition, value, condition, ...),
     comparisons (``lt``, ``le``, ``gt``, ``ge``, ``eq``, ``ne``), ``and``, ``or``,
     ``not``, and functions of one argument such as ``exp`` and ``abs``. Anything else
-    is refused, so that a stored formula can be read from others safely.
+    is refused, and so are more than 200 operations in one another, a condition where a
+    number belongs, and integers beyond float64: a stored formula can be read from
+    others safely.
 
     Examples
     --------

@@ -166,6 +166,7 @@ def test_a_file_of_anything_is_read_or_refused(stored: Any) -> None:
     "formula",
     [
         ("pow", 10, 10**9),
+        ("mul", -1, ("pow", 10, 10**9)),
         ("pow", 2, -(10**9)),
         ("pow", ("pow", 9, 9**5), 9**5),
         ("pow", ("rational", 3, 7), 10**8),
@@ -176,7 +177,7 @@ def test_a_file_of_anything_is_read_or_refused(stored: Any) -> None:
         ("floor", ("exp", 1e5)),
         ("mul", *(10**300 for _ in range(50)), column(0)),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_powers_beyond_float64_are_not_worked_out(formula: Any) -> None:
     """They would take sympy forever; the number that they are in float64 is shown."""
