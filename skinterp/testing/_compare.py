@@ -66,10 +66,17 @@ def assert_soft_failure(
     raise AssertionError(msg)
 
 
+# what optional_import says of a package that is not there
+INSTALL = "pip install"
+
+
 def softly(
     work: Callable[[], Any], what: str, mentions: Sequence[str] = ()
 ) -> tuple[bool, Any]:
     """Make a call that may be refused, but only softly.
+
+    A package that is not installed may also be the reason, if the error says how to
+    install it, as ``skinterp.compat.optional_import`` does.
 
     Parameters
     ----------
@@ -99,6 +106,10 @@ def softly(
     """
     try:
         return True, work()
+    except ImportError as error:
+        if INSTALL not in str(error):
+            _assert_soft(error, what, mentions)
+        return False, error
     except Exception as error:
         _assert_soft(error, what, mentions)
         return False, error

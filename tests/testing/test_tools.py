@@ -44,6 +44,13 @@ def test_accident_is_no_soft_failure(error):
             ask(raises(error), "fitting")
 
 
+def test_a_package_to_install_is_a_soft_reason():
+    missing = ImportError("Thing needs 'torch': pip install 'skinterp[torch]'")
+    assert softly(raises(missing), "fitting", ["nan"]) == (False, missing)
+    with pytest.raises(AssertionError, match="fails hard, with ModuleNotFoundError"):
+        softly(raises(ModuleNotFoundError("No module named 'torch'")), "fitting")
+
+
 def test_soft_failure_must_name_the_thing():
     error = ValueError("X contains NaN")
     assert assert_soft_failure(raises(error), "fitting", ["nan"]) is error
