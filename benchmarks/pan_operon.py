@@ -39,6 +39,13 @@ ARMS = {
     "PAN, bic": "as PAN, with the formula that PANSymbolicRegressor chooses itself",
     "truth": "pyoperon on the true columns",
 }
+# What is shown together: the draws that have all of these arms.
+TABLES = (
+    ("spread", ("alone", "PAN", "PAN, bic", "boosting")),
+    ("standard", ("alone", "PAN")),
+    ("spread", ("truth",)),
+    ("standard", ("truth",)),
+)
 N_TRAIN, N_TEST, N_POINTS = 1000, 334, 5000
 
 
@@ -211,29 +218,27 @@ def field(runs: np.ndarray, name: str) -> np.ndarray:
 
 
 def summary(runs: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """Make one line per arm, with the gain over the search alone."""
-    rows = []
-    for arm, records in runs.items():
-        rate, r2 = field(records, "solved"), np.maximum(field(records, "r2"), 0.0)
-        base_rate = field(runs["alone"], "solved")
-        base_r2 = np.maximum(field(runs["alone"], "r2"), 0.0)
-        lost = field(records, "n_true") - field(records, "true_kept")
-        rows.append(
-            {
-                "arm": arm,
-                "fits": rate.size,
-                "solved %": _with_interval(100 * rate),
-                "gain": _with_interval(100 * (rate - base_rate)),
-                "R2 test": _with_interval(r2, 3),
-                "R2 gain": _with_interval(r2 - base_r2, 3),
-                "R2 > 0.999 %": float(100 * (r2 > 0.999).mean()),
-                "complexity": float(np.median(field(records, "complexity"))),
-                "columns": float(field(records, "kept").mean()),
-                "lost a true one": int((lost > 0).sum()),
-                "CPU s": float(field(records, "cpu_s").mean()),
-            }
-        )
-    return rows
+    """Make one line per arm, with the gain over the search alone where that was run."""
+    return [_line(arm, records, runs.get("alone")) for arm, records in runs.items()]
+
+
+def _line(arm: str, records: np.ndarray, alone: np.ndarray | None) -> dict[str, Any]:
+    rate, r2 = field(records, "solved"), np.maximum(field(records, "r2"), 0.0)
+    lost = field(records, "n_true") - field(records, "true_kept")
+    row: dict[str, Any] = {"arm": arm, "fits": rate.size}
+    row |= {"solved %": _with_interval(100 * rate), "R2 test": _with_interval(r2, 3)}
+    if alone is not None:
+        base_rate = field(alone, "solved")
+        base_r2 = np.maximum(field(alone, "r2"), 0.0)
+        row["gain"] = _with_interval(100 * (rate - base_rate))
+        row["R2 gain"] = _with_interval(r2 - base_r2, 3)
+    return row | {
+        "R2 > 0.999 %": float(100 * (r2 > 0.999).mean()),
+        "complexity": float(np.median(field(records, "complexity"))),
+        "columns": float(field(records, "kept").mean()),
+        "lost a true one": int((lost > 0).sum()),
+        "CPU s": float(field(records, "cpu_s").mean()),
+    }
 
 
 def _with_interval(values: np.ndarray, digits: int = 1) -> str:
@@ -258,31 +263,42 @@ def by_equation(runs: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     return rows
 
 
-def report(scale: str, given: list[str]) -> None:
-    """Write the tables of the fits stored, for the draws that have all arms."""
+def report() -> None:
+    """Write the tables of the fits stored."""
     from benchmarks._harness import machine, write
 
-    records = [record for record in stored() if record["scale"] == scale]
-    runs = complete(records, given)
-    arms = "; ".join(f"{arm}: {ARMS[arm]}" for arm in given)
-    about = (
-        f"{runs['alone'].shape[1]} draws of {len(EQUATIONS)} equations without noise, "
-        f"{N_TRAIN} training rows. {arms}. Search: 200,000 evaluations, one thread, "
-        f"scale={scale!r}. Solved: the formula minus the equation, or their ratio, is "
-        "constant to 0.1 % on 5,000 points of ranges widened by half, and R2 > 0.5 on "
+    parts: dict[str, Any] = {}
+    for scale, arms in TABLES:
+        records = [record for record in stored() if record["scale"] == scale]
+        runs = complete(records, list(arms))
+        n_draws = runs[arms[0]].shape[1]
+        if not n_draws:
+            continue
+        name = f"{scale}: {', '.join(arms)}"
+        parts[name] = {
+            "title": f"scale={scale!r}, arms {', '.join(arms)}",
+            "about": _about(arms, n_draws),
+            "rows": summary(runs),
+        }
+        parts[f"{name}, by equation"] = {
+            "title": f"scale={scale!r}, by equation",
+            "about": "Fits solved, and mean R2 on fresh rows.",
+            "rows": by_equation(runs),
+        }
+    facts = machine(["numpy", "scikit-learn", "numba", "sympy", "pyoperon"])
+    write(Path(__file__).stem, COMMAND, facts, parts)
+
+
+def _about(arms: tuple[str, ...], n_draws: int) -> str:
+    said = "; ".join(f"{arm}: {ARMS[arm]}" for arm in arms)
+    return (
+        f"{n_draws} draws of {len(EQUATIONS)} equations without noise, {N_TRAIN} "
+        f"training rows. {said}. Search: 200,000 evaluations, one thread, one seed per "
+        "draw. Solved: the formula minus the equation, or their ratio, is constant to "
+        "0.1 % on 5,000 points of ranges widened by half, and R2 > 0.5 on "
         f"{N_TEST} fresh rows. Mean with the 95 % interval of draws within equations; "
         "R2 below 0 counts as 0. CPU seconds of the whole fit."
     )
-    parts = {
-        "arms": {"title": "Arms", "about": about, "rows": summary(runs)},
-        "equations": {
-            "title": "Equations",
-            "about": "Fits solved, and mean R2 on fresh rows.",
-            "rows": by_equation(runs),
-        },
-    }
-    facts = machine(["numpy", "scikit-learn", "numba", "sympy", "pyoperon"])
-    write(Path(__file__).stem, COMMAND, facts, parts)
 
 
 def main() -> None:
@@ -297,7 +313,7 @@ def main() -> None:
     given = parser.parse_args()
     fit_all(given)
     if not given.no_report:
-        report(given.scale, given.arms)
+        report()
 
 
 if __name__ == "__main__":
