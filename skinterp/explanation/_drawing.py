@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """Axes to draw on: the user's, or new ones that pyplot shows in a notebook."""
     if ax is not None:
+        figure: Any = ax.figure
+        if getattr(figure, "fits_drawing", False):
+            figure.set_size_inches(width, height)
         return ax
     import matplotlib.pyplot as plt
 
@@ -20,12 +23,16 @@ def make_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def own_figure(width: float, height: float) -> Figure:
-    """Figure that pyplot does not know of, so that none is left open."""
+    """Figure that pyplot does not know of, so that none is left open.
+
+    It takes the size that a kind asks ``make_axes`` for, so that letters stay readable.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
+    figure.fits_drawing = True  # type: ignore[attr-defined]
     return figure
 
 

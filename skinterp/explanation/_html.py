@@ -53,15 +53,9 @@ def _picture(explanation: Explanation) -> str:
     figure = own_figure(8.0, 4.0)
     ax = figure.subplots()
     explanation.plot(ax)
-    n_ticks = len(ax.get_yticks()), len(ax.get_xticks())
-    figure.set_size_inches(max(7.0, 2 + 1.7 * min(n_ticks[1], 10)), _height(n_ticks[0]))
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=130)
     return base64.b64encode(stream.getvalue()).decode("ascii")
-
-
-def _height(n_lines: int) -> float:
-    return min(12.0, 1.4 + 0.42 * max(n_lines, 3))
 
 
 def _table(explanation: Explanation) -> dict[str, Any]:

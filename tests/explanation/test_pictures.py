@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skinterp.explanation import Attribution, RuleSet
+from skinterp.explanation._drawing import own_figure
 
 INF = np.inf
 EVIL = "<script>alert('$1$')</script>"
@@ -60,6 +61,16 @@ def test_drawing_on_own_axes_opens_nothing(explanation):
 def test_what_is_left_out_is_stated():
     assert many_rules(60, 40).plot().get_xlabel() == "36 more rules, 30 more columns"
     assert many_parts(200)[0].plot().get_xlabel().endswith("(185 more features)")
+    plt.close("all")
+
+
+@pytest.mark.parametrize("explanation", EXPLANATIONS[:4])
+def test_picture_of_a_page_has_the_size_that_plot_chooses(explanation):
+    """Wider ones would be shrunk by the page until the letters cannot be read."""
+    page = own_figure(8.0, 4.0)
+    explanation.plot(page.subplots())
+    alone = explanation.plot().figure
+    assert tuple(page.get_size_inches()) == tuple(alone.get_size_inches())
     plt.close("all")
 
 
