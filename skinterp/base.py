@@ -221,7 +221,10 @@ class ExplainableMixin:
         return [{}]
 
     def __skinterp_tags__(self) -> SkinterpTags:
-        return SkinterpTags()
+        # a base further right, such as the bridge to torch, may know more
+        inherited = getattr(super(), "__skinterp_tags__", SkinterpTags)
+        tags: SkinterpTags = inherited()
+        return tags
 
 
 def feature_names_of(estimator: Any) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ ALLOWED = {
     "explanation": {"compat", "plugins"},
     "base": {"compat", "explanation"},
     "plugins": {"_lazy", "explanation"},
-    "neural": {"compat"},
+    "neural": {"base", "compat"},
     "tabular": {"base", "compat", "explanation"},
     "metrics": {"base", "compat", "explanation", "plugins", "tabular"},
     "model_selection": {
