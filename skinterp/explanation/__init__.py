@@ -10,6 +10,7 @@ from skinterp.explanation._kinds import kinds
 from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
+from skinterp.explanation._shape_functions import ShapeFunctions
 
 load = Explanation.load
 
@@ -22,6 +23,7 @@ __all__ = [
     "Literal",
     "RuleSet",
     "Selection",
+    "ShapeFunctions",
     "kinds",
     "load",
 ]

@@ -51,6 +51,7 @@ KINDS = {
     "expression": "skinterp.explanation:Expression",
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
+    "shape-functions": "skinterp.explanation:ShapeFunctions",
 }
 
 

@@ -1,0 +1,246 @@
+"""Shape functions as text and as a picture."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skinterp.explanation._attribution_show import draw_bars, say_rows
+from skinterp.explanation._drawing import make_axes, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from skinterp.explanation._shape_functions import ShapeFunctions
+
+MAX_TERMS = 50
+MAX_PANELS = 12
+MAX_LABELS = 12
+COLUMNS = 3
+# inches: a panel with its title and labels, and the gaps between them
+WIDTH, HEIGHT = 3.2, 2.5
+LEFT, RIGHT, TOP, BOTTOM = 0.6, 0.15, 0.3, 0.55
+DENSITY = "0.85"
+
+
+def say_terms(shapes: ShapeFunctions) -> str:
+    """Terms by importance, or the sum of each row."""
+    if shapes.scope == "local":
+        return say_rows(shapes.as_attribution())
+    count = len(shapes.terms)
+    start = f"{float(shapes.intercept):.4g}" if not shapes.intercept.ndim else "base"
+    lines = [f"{shapes.output} = {start} + {count} term{'s' * (count != 1)}"]
+    if shapes.intercept.ndim:
+        pairs = zip(shapes.target_names, shapes.intercept, strict=True)
+        lines.append("base: " + ", ".join(f"{b:.4g} ({name})" for name, b in pairs))
+    order, shares = np.argsort(-shapes.sizes(), kind="stable"), shapes.shares()
+    lines += [_say_term(shapes, int(t), shares[t]) for t in order[:MAX_TERMS]]
+    if count > MAX_TERMS:
+        lines.append(f"  ... {count - MAX_TERMS} more")
+    return "\n".join(lines)
+
+
+def _say_term(shapes: ShapeFunctions, t: int, share: float) -> str:
+    head = f"  - {shapes.term_names[t]}: spread {shapes.sizes()[t]:.3g} ({share:.0%})"
+    head = head.replace("%)", " %)")
+    values = shapes.values[t]
+    if not values.size or values.min() == values.max():
+        return head
+    ends = [(values.argmin(), "from"), (values.argmax(), "to")]
+    said = []
+    for flat, word in ends:
+        index = np.unravel_index(flat, values.shape)
+        where = ", ".join(
+            _say_point(axis[i]) for axis, i in zip(shapes.grids[t], index, strict=False)
+        )
+        of = f" for {shapes.target_names[index[-1]]}" if shapes.intercept.ndim else ""
+        where = f"({where})" if len(shapes.grids[t]) > 1 else where
+        said.append(f"{word} {values[index]:.3g}{of} at {where}")
+    return f"{head}, {' '.join(said)}"
+
+
+def _say_point(point: Any) -> str:
+    return f"{point:.4g}" if isinstance(point, float | np.floating) else str(point)
+
+
+def draw_terms(shapes: ShapeFunctions, ax: Axes | None) -> Axes:
+    """A panel per term; bars for rows."""
+    if shapes.scope == "local":
+        return draw_bars(shapes.as_attribution(), ax)
+    order = np.argsort(-shapes.sizes(), kind="stable")
+    drawn = [int(t) for t in order if shapes.terms[t] and shapes.values[t].size]
+    shown = drawn[:MAX_PANELS]
+    columns = max(1, min(COLUMNS, len(shown)))
+    rows = max(1, math.ceil(len(shown) / columns))
+    size = (columns * WIDTH, rows * HEIGHT)
+    ax = make_axes(ax, *size)
+    ax.set_axis_off()
+    places = _panels(len(shown), columns, rows)
+    panels = [ax.inset_axes(place) for place in places]
+    _fill_panels(shapes, shown, panels)
+    left_out = len(shapes.terms) - len(shown)
+    if left_out:
+        text = f"{left_out} more term{'s' * (left_out != 1)}"
+        ax.set_title(text, loc="right", fontsize="small", color="0.4")
+    return ax
+
+
+def _panels(n: int, columns: int, rows: int) -> list[tuple[float, ...]]:
+    """Places of the panels, in shares of the axes."""
+    inner = (WIDTH - LEFT - RIGHT) / WIDTH / columns
+    high = (HEIGHT - TOP - BOTTOM) / HEIGHT / rows
+    return [
+        (
+            i % columns / columns + LEFT / WIDTH / columns,
+            1 - (i // columns + 1) / rows + BOTTOM / HEIGHT / rows,
+            inner,
+            high,
+        )
+        for i in range(n)
+    ]
+
+
+def _fill_panels(shapes: ShapeFunctions, shown: list[int], panels: list[Any]) -> None:
+    """Curves share one vertical scale, heat maps one scale of colors."""
+    curves = [shapes.values[t] for t in shown if len(shapes.terms[t]) == 1]
+    ends = [(float(v.min()), float(v.max())) for v in curves]
+    low, high = (
+        (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else (0.0, 1.0)
+    )
+    margin = 0.06 * (high - low) or 1.0
+    surfaces = [shapes.values[t] for t in shown if len(shapes.terms[t]) > 1]
+    limit = max((float(np.abs(v).max()) for v in surfaces), default=0.0) or 1.0
+    legend = False
+    for t, panel in zip(shown, panels, strict=True):
+        panel.tick_params(labelsize="x-small")
+        panel.set_title(
+            f"{shorten(shapes.term_names[t], 34)} ({100 * shapes.shares()[t]:.0f} %)",
+            fontsize="small",
+        )
+        if len(shapes.terms[t]) == 1:
+            panel.set_ylim(low - margin, high + margin)
+            _draw_curve(shapes, t, panel)
+            if shapes.intercept.ndim and not legend:
+                _draw_legend(shapes, panel)
+                legend = True
+        else:
+            _draw_surface(shapes, t, panel, limit)
+
+
+def _draw_curve(shapes: ShapeFunctions, t: int, panel: Any) -> None:
+    (j,), (points,) = shapes.terms[t], shapes.grids[t]
+    values = shapes.values[t].reshape(len(points), -1)
+    panel.axhline(0, color="#8888", lw=0.8, zorder=0)
+    panel.set_xlabel(shorten(shapes.feature_names[j], 30), fontsize="x-small")
+    if points.dtype.kind != "f":
+        _draw_categories(points, values, panel)
+        return
+    _draw_density(shapes, j, points, panel)
+    for c in range(values.shape[1]):
+        panel.plot(points, values[:, c], color=f"C{c}", lw=1.5)
+
+
+def _draw_categories(points: Any, values: NDArray[np.float64], panel: Any) -> None:
+    """Bars, those of one category side by side."""
+    n, width = values.shape[1], 0.8 / values.shape[1]
+    for c in range(n):
+        x = np.arange(len(points)) + (c - (n - 1) / 2) * width
+        panel.bar(x, values[:, c], width=width, color=f"C{c}")
+    _name_ticks(panel, points, "x")
+
+
+def _name_ticks(panel: Any, points: Any, axis: str) -> None:
+    """Names of categories; every other one, or fewer, where there are many."""
+    step = math.ceil(len(points) / MAX_LABELS)
+    names = [shorten(str(p), 10) for p in points[::step]]
+    at = np.arange(0, len(points), step)
+    if axis == "x":
+        turn = 0 if sum(map(len, names)) <= 24 else 35
+        panel.set_xticks(at, names, rotation=turn, ha="right" if turn else "center")
+    else:
+        panel.set_yticks(at, names)
+
+
+def _draw_density(shapes: ShapeFunctions, j: int, points: Any, panel: Any) -> None:
+    """Where the data lie, along the lower border."""
+    if not shapes.density or not len(shapes.density[j]):
+        return
+    at, share = shapes.density_at[j], shapes.density[j]
+    if at.dtype.kind != "f":
+        return
+    height = 0.22 * share / share.max()
+    lower = panel.get_xaxis_transform()
+    if len(at) > len(share):
+        panel.bar(
+            at[:-1],
+            height,
+            width=np.diff(at),
+            align="edge",
+            color=DENSITY,
+            transform=lower,
+            zorder=0,
+        )
+    else:
+        panel.vlines(at, 0, height, color=DENSITY, lw=3, transform=lower, zorder=0)
+    panel.set_xlim(min(at[0], points[0]), max(at[-1], points[-1]))
+    if panel.get_xlim()[0] == panel.get_xlim()[1]:
+        panel.set_xlim(points[0] - 1, points[0] + 1)
+
+
+def _draw_legend(shapes: ShapeFunctions, panel: Any) -> None:
+    # matplotlib leaves out empty labels and those that begin with "_"
+    handles = panel.lines[1:] or panel.containers
+    legend = panel.legend(
+        list(handles),
+        [f"output {c}" for c in range(len(handles))],
+        fontsize="xx-small",
+        frameon=False,
+    )
+    for text, name in zip(legend.get_texts(), shapes.target_names, strict=False):
+        text.set_text(shorten(str(name), 16))
+
+
+def _draw_surface(shapes: ShapeFunctions, t: int, panel: Any, limit: float) -> None:
+    """Heat map over two features; further ones stand at their middle point."""
+    term, grid, values = shapes.terms[t], shapes.grids[t], shapes.values[t]
+    notes = []
+    for k in range(len(term) - 1, 1, -1):
+        middle = len(grid[k]) // 2
+        values = np.take(values, middle, axis=k)
+        name = shorten(shapes.feature_names[term[k]], 14)
+        notes.append(f"{name} = {_say_point(grid[k][middle])}")
+    if shapes.intercept.ndim:
+        spread = values.reshape(-1, values.shape[-1]).std(axis=0)
+        c = int(spread.argmax())
+        values = values[..., c]
+        notes.append(shorten(str(shapes.target_names[c]), 14))
+    x, y = (_borders(axis) for axis in grid[:2])
+    mesh = panel.pcolormesh(
+        x, y, values.T, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True
+    )
+    panel.set_xlabel(shorten(shapes.feature_names[term[0]], 30), fontsize="x-small")
+    panel.set_ylabel(shorten(shapes.feature_names[term[1]], 24), fontsize="x-small")
+    for axis, name in zip(grid[:2], "xy", strict=True):
+        if axis.dtype.kind != "f":
+            _name_ticks(panel, axis, name)
+    if notes:
+        panel.text(
+            0.02, 0.98, ", ".join(notes), transform=panel.transAxes,
+            va="top", fontsize="xx-small",
+        )  # fmt: skip
+    side = panel.inset_axes((1.02, 0, 0.04, 1))
+    bar = panel.figure.colorbar(mesh, cax=side)
+    bar.ax.tick_params(labelsize="xx-small")
+
+
+def _borders(points: NDArray[Any]) -> NDArray[np.float64]:
+    """Borders of the cells around points; categories stand at 0, 1, ..."""
+    if points.dtype.kind != "f":
+        return np.arange(len(points) + 1) - 0.5
+    if len(points) == 1:
+        return points[0] + np.array([-0.5, 0.5])
+    middle = (points[1:] + points[:-1]) / 2
+    return np.concatenate([points[:1], middle, points[-1:]])
