@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skinterp.explanation._attribution import OUTPUTS, Attribution
-from skinterp.explanation._base import Explanation, check_k, check_shapes
+from skinterp.explanation._attribution import Attribution
+from skinterp.explanation._base import Explanation, check_k
+from skinterp.explanation._shape_functions_check import check_content, check_curves
 from skinterp.explanation._shape_functions_map import map_terms
 
 if TYPE_CHECKING:
@@ -135,75 +136,7 @@ class ShapeFunctions(Explanation):
             self._set(name, _freeze(getattr(self, name)))
 
     def _check(self) -> None:
-        n = len(self.feature_names)
-        for term in self.terms:
-            if any(not 0 <= j < n for j in term):
-                msg = f"terms has {term}, but there are {n} features"
-                raise ValueError(msg)
-        if self.output not in OUTPUTS:
-            msg = f"output={self.output!r} is not one of {list(OUTPUTS)}"
-            raise ValueError(msg)
-        outputs = self.intercept.shape
-        if outputs not in ((), (len(self.target_names),)):
-            msg = (
-                f"intercept has shape {outputs}, expected () or "
-                f"({len(self.target_names)},)"
-            )
-            raise ValueError(msg)
-        if not outputs and len(self.target_names) not in (1, 2):
-            msg = f"one output for {len(self.target_names)} target_names"
-            raise ValueError(msg)
-        if self.scope == "global":
-            self._check_curves()
-        else:
-            self._check_rows()
-
-    def _check_curves(self) -> None:
-        n, outputs = len(self.terms), self.intercept.shape
-        if self.contributions is not None:
-            msg = "global shape functions have no contributions; scope='local' has"
-            raise ValueError(msg)
-        if not len(self.grids) == len(self.values) == n:
-            msg = f"{len(self.grids)} grids and {len(self.values)} values, {n} terms"
-            raise ValueError(msg)
-        sizes: dict[str, Any] = {"importance": (self.importance, (n, *outputs))}
-        if self.importance is None:
-            msg = "global shape functions need the importance of each term"
-            raise ValueError(msg)
-        for t, (grid, values) in enumerate(zip(self.grids, self.values, strict=True)):
-            if len(grid) != len(self.terms[t]):
-                msg = f"grids[{t}] has {len(grid)} axes for the term {self.terms[t]}"
-                raise ValueError(msg)
-            for axis in grid:
-                if axis.dtype.kind == "f" and not (np.diff(axis) > 0).all():
-                    msg = f"grids[{t}] must rise, got {axis}"
-                    raise ValueError(msg)
-            sizes[f"values[{t}]"] = (values, (*map(len, grid), *outputs))
-        check_shapes(sizes)
-        self._check_density()
-
-    def _check_density(self) -> None:
-        features = len(self.feature_names)
-        for name in ("density_at", "density"):
-            if len(getattr(self, name)) not in (0, features):
-                msg = f"{name} must have 0 or {features} members, one per feature"
-                raise ValueError(msg)
-        for at, share in zip(self.density_at, self.density, strict=True):
-            if len(at) - len(share) not in (0, 1):
-                msg = f"{len(share)} densities at {len(at)} places of one feature"
-                raise ValueError(msg)
-
-    def _check_rows(self) -> None:
-        for name in ("grids", "values", "density_at", "density"):
-            if getattr(self, name):
-                msg = f"local shape functions have no {name}; scope='global' has"
-                raise ValueError(msg)
-        rows = np.shape(self.contributions)[:1]
-        expected = (*rows, len(self.terms), *self.intercept.shape)
-        if self.contributions is None or not rows:
-            msg = "local shape functions need contributions, one row per case"
-            raise ValueError(msg)
-        check_shapes({"contributions": (self.contributions, expected)})
+        check_content(self)
 
     def __len__(self) -> int:
         if self.contributions is not None:
@@ -232,11 +165,13 @@ class ShapeFunctions(Explanation):
         """
         if self.contributions is not None:
             size = np.abs(np.moveaxis(self.contributions, 1, 0))
-            flat = size.reshape(len(size), -1) if size.size else np.zeros((len(size), 1))
+            flat = (
+                size.reshape(len(size), -1) if size.size else np.zeros((len(size), 1))
+            )
             return np.asarray(flat.mean(axis=1))
         assert self.importance is not None
-        square = self.importance.reshape(len(self.terms), -1) ** 2
-        return np.sqrt(square.mean(axis=1))
+        square = self.importance.reshape(len(self.terms), self.intercept.size) ** 2
+        return np.asarray(np.sqrt(square.mean(axis=1)))
 
     def shares(self) -> NDArray[np.float64]:
         """Give each term's share of the sum of the terms' variances.
@@ -249,7 +184,7 @@ class ShapeFunctions(Explanation):
         """
         square = self.sizes() ** 2
         total = square.sum()
-        return square / total if total > 0 else square
+        return np.asarray(square / total if total > 0 else square)
 
     def curve(self, index: int) -> pd.DataFrame:
         """Give one term as a table.
@@ -419,8 +354,6 @@ class ShapeFunctions(Explanation):
         AssertionError
             If a sum differs from the output by more than 1e-6 of its size.
         """
-        from skinterp.explanation._shape_functions_check import check_curves
-
         if self.scope == "local":
             self.as_attribution().check_faithful(estimator, X)
         else:

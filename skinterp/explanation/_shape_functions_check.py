@@ -1,4 +1,4 @@
-"""Whether curves and surfaces add up to what a model says."""
+"""Whether shape functions are well formed, and add up to what a model says."""
 
 from __future__ import annotations
 
@@ -7,8 +7,87 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skinterp.explanation._attribution import OUTPUTS
+from skinterp.explanation._base import check_shapes
+
 if TYPE_CHECKING:
     from skinterp.explanation._shape_functions import ShapeFunctions
+
+
+def check_content(shapes: ShapeFunctions) -> None:
+    """Raise ValueError where the arrays do not fit together."""
+    n, labels = len(shapes.feature_names), len(shapes.target_names)
+    for term in shapes.terms:
+        if any(not 0 <= j < n for j in term):
+            msg = f"terms has {term}, but there are {n} features"
+            raise ValueError(msg)
+    if shapes.output not in OUTPUTS:
+        msg = f"output={shapes.output!r} is not one of {list(OUTPUTS)}"
+        raise ValueError(msg)
+    outputs = shapes.intercept.shape
+    if outputs not in ((), (labels,)):
+        msg = f"intercept has shape {outputs}, expected () or ({labels},)"
+        raise ValueError(msg)
+    if not outputs and labels not in (1, 2):
+        msg = f"one output for {labels} target_names"
+        raise ValueError(msg)
+    if shapes.scope == "global":
+        _check_functions(shapes)
+        _check_density(shapes)
+    else:
+        _check_rows(shapes)
+
+
+def _check_functions(shapes: ShapeFunctions) -> None:
+    n, outputs = len(shapes.terms), shapes.intercept.shape
+    if shapes.contributions is not None:
+        msg = "global shape functions have no contributions; scope='local' has"
+        raise ValueError(msg)
+    if not len(shapes.grids) == len(shapes.values) == n:
+        msg = f"{len(shapes.grids)} grids and {len(shapes.values)} values, {n} terms"
+        raise ValueError(msg)
+    if shapes.importance is None:
+        msg = "global shape functions need the importance of each term"
+        raise ValueError(msg)
+    sizes: dict[str, Any] = {"importance": (shapes.importance, (n, *outputs))}
+    for t, (grid, values) in enumerate(zip(shapes.grids, shapes.values, strict=True)):
+        if len(grid) != len(shapes.terms[t]):
+            msg = f"grids[{t}] has {len(grid)} axes for the term {shapes.terms[t]}"
+            raise ValueError(msg)
+        for axis in grid:
+            if axis.dtype.kind == "f" and not (np.diff(axis) > 0).all():
+                msg = f"grids[{t}] must rise, got {axis}"
+                raise ValueError(msg)
+        sizes[f"values[{t}]"] = (values, (*map(len, grid), *outputs))
+    check_shapes(sizes)
+
+
+def _check_density(shapes: ShapeFunctions) -> None:
+    n = len(shapes.feature_names)
+    for name in ("density_at", "density"):
+        if len(getattr(shapes, name)) not in (0, n):
+            msg = f"{name} must have 0 or {n} members, one per feature"
+            raise ValueError(msg)
+    if len(shapes.density_at) != len(shapes.density):
+        msg = "density_at and density must be given together"
+        raise ValueError(msg)
+    for at, share in zip(shapes.density_at, shapes.density, strict=True):
+        if len(at) - len(share) not in (0, 1):
+            msg = f"{len(share)} densities at {len(at)} places of one feature"
+            raise ValueError(msg)
+
+
+def _check_rows(shapes: ShapeFunctions) -> None:
+    for name in ("grids", "values", "density_at", "density"):
+        if getattr(shapes, name):
+            msg = f"local shape functions have no {name}; scope='global' has"
+            raise ValueError(msg)
+    if shapes.contributions is None or not shapes.contributions.ndim:
+        msg = "local shape functions need contributions, one row per case"
+        raise ValueError(msg)
+    n = len(shapes.contributions)
+    expected = (n, len(shapes.terms), *shapes.intercept.shape)
+    check_shapes({"contributions": (shapes.contributions, expected)})
 
 
 def check_curves(shapes: ShapeFunctions, estimator: Any, X: Any) -> None:
@@ -21,8 +100,8 @@ def check_curves(shapes: ShapeFunctions, estimator: Any, X: Any) -> None:
         points = _common_points(shapes, j)
         if points.dtype.kind != "f":
             # labels that stand for others, or for missing cells, are no cells
-            cells = set(_column(X, place))
-            points = points[[label in cells for label in points.tolist()]]
+            known = set(_column(X, place))
+            points = points[[label in known for label in points.tolist()]]
             if not len(points):
                 return
         chosen[j] = _choose(points, j, len(X))

@@ -40,8 +40,8 @@ def map_terms(shapes: ShapeFunctions, feature_map: FeatureMap) -> dict[str, Any]
     for t, term in enumerate(shapes.terms):
         _add(made, way.bring_back(t, term))
     at, density = way.densities()
-    for term in made:
-        way.weigh(term, at, density)
+    for one in made:
+        way.weigh(one, at, density)
     return {
         "feature_names": feature_map.names,
         "terms": tuple(term.features for term in made),
@@ -98,7 +98,7 @@ class _WayBack:
         for column in self.labels:
             if self._has_other(column):
                 self.labels[column] += (self._other(column),)
-        self.inverses = [_inverse(shapes, j, s) for j, s in enumerate(feature_map.sources)]
+        self.inverses = [_inverse(source) for source in feature_map.sources]
 
     def _has_other(self, column: int) -> bool:
         """Whether some cell of a one-hot block may be none of its categories."""
@@ -124,11 +124,11 @@ class _WayBack:
         for axis, j in enumerate(term):
             grid[axis], values = self._map_axis(j, grid[axis], values, axis)
         features = [self.targets[j] for j in term]
-        if len(term) == 2 and features[0] == features[1]:
-            if _same(grid[0], grid[1]) and grid[0].dtype.kind != "f":
-                # two indicators of one column: only their joint states occur
-                both = np.arange(len(grid[0]))
-                values, grid, features = values[both, both], grid[:1], features[:1]
+        one_column = len(term) == 2 and features[0] == features[1]
+        if one_column and grid[0].dtype.kind != "f" and _same(*grid):
+            # two indicators of one column: only their joint states occur
+            both = np.arange(len(grid[0]))
+            values, grid, features = values[both, both], grid[:1], features[:1]
         assert self.shapes.importance is not None
         return _Term(tuple(features), tuple(grid), values, self.shapes.importance[t])
 
@@ -146,7 +146,9 @@ class _WayBack:
             labels, at = self._states(source)
         return labels, _at_points(points, values, at, axis)
 
-    def _states(self, source: FeatureSource) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _states(
+        self, source: FeatureSource
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Labels of a column, and the value of one of its features at each."""
         number = dict(zip(source.categories, source.values(), strict=True))
         unknown = 0.0 if source.unknown is None else source.unknown
@@ -228,7 +230,7 @@ def _share_of(shapes: ShapeFunctions, j: int, number: float) -> float:
 
 
 def _inverse(
-    shapes: ShapeFunctions, j: int, source: FeatureSource
+    source: FeatureSource,
 ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """From values of a feature to cells of its column.
 

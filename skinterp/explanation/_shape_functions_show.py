@@ -22,7 +22,8 @@ MAX_LABELS = 12
 COLUMNS = 3
 # inches: a panel with its title and labels, and the gaps between them
 WIDTH, HEIGHT = 3.2, 2.5
-LEFT, RIGHT, TOP, BOTTOM = 0.6, 0.15, 0.3, 0.55
+LEFT, RIGHT, TOP, BOTTOM = 0.65, 0.15, 0.3, 0.55
+SCALE = 0.45  # for the scale of colors beside a heat map
 DENSITY = "0.85"
 
 
@@ -78,8 +79,10 @@ def draw_terms(shapes: ShapeFunctions, ax: Axes | None) -> Axes:
     size = (columns * WIDTH, rows * HEIGHT)
     ax = make_axes(ax, *size)
     ax.set_axis_off()
-    places = _panels(len(shown), columns, rows)
-    panels = [ax.inset_axes(place) for place in places]
+    panels = [
+        ax.inset_axes(_place(i, columns, rows, len(shapes.terms[t])))
+        for i, t in enumerate(shown)
+    ]
     _fill_panels(shapes, shown, panels)
     left_out = len(shapes.terms) - len(shown)
     if left_out:
@@ -88,19 +91,17 @@ def draw_terms(shapes: ShapeFunctions, ax: Axes | None) -> Axes:
     return ax
 
 
-def _panels(n: int, columns: int, rows: int) -> list[tuple[float, ...]]:
-    """Places of the panels, in shares of the axes."""
-    inner = (WIDTH - LEFT - RIGHT) / WIDTH / columns
-    high = (HEIGHT - TOP - BOTTOM) / HEIGHT / rows
-    return [
-        (
-            i % columns / columns + LEFT / WIDTH / columns,
-            1 - (i // columns + 1) / rows + BOTTOM / HEIGHT / rows,
-            inner,
-            high,
-        )
-        for i in range(n)
-    ]
+def _place(
+    i: int, columns: int, rows: int, order: int
+) -> tuple[float, float, float, float]:
+    """Place of a panel, in shares of the axes."""
+    wide = WIDTH - LEFT - RIGHT - (SCALE if order > 1 else 0)
+    return (
+        (i % columns + LEFT / WIDTH) / columns,
+        1 - (i // columns + 1 - BOTTOM / HEIGHT) / rows,
+        wide / WIDTH / columns,
+        (HEIGHT - TOP - BOTTOM) / HEIGHT / rows,
+    )
 
 
 def _fill_panels(shapes: ShapeFunctions, shown: list[int], panels: list[Any]) -> None:
@@ -185,9 +186,9 @@ def _draw_density(shapes: ShapeFunctions, j: int, points: Any, panel: Any) -> No
         )
     else:
         panel.vlines(at, 0, height, color=DENSITY, lw=3, transform=lower, zorder=0)
-    panel.set_xlim(min(at[0], points[0]), max(at[-1], points[-1]))
-    if panel.get_xlim()[0] == panel.get_xlim()[1]:
-        panel.set_xlim(points[0] - 1, points[0] + 1)
+    low, high = min(at[0], points[0]), max(at[-1], points[-1])
+    margin = 0.03 * (high - low) or 1.0
+    panel.set_xlim(low - margin, high + margin)
 
 
 def _draw_legend(shapes: ShapeFunctions, panel: Any) -> None:
@@ -228,19 +229,24 @@ def _draw_surface(shapes: ShapeFunctions, t: int, panel: Any, limit: float) -> N
             _name_ticks(panel, axis, name)
     if notes:
         panel.text(
-            0.02, 0.98, ", ".join(notes), transform=panel.transAxes,
-            va="top", fontsize="xx-small",
-        )  # fmt: skip
+            0.03,
+            0.97,
+            ", ".join(notes),
+            transform=panel.transAxes,
+            va="top",
+            fontsize="xx-small",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+        )
     side = panel.inset_axes((1.02, 0, 0.04, 1))
     bar = panel.figure.colorbar(mesh, cax=side)
     bar.ax.tick_params(labelsize="xx-small")
 
 
-def _borders(points: NDArray[Any]) -> NDArray[np.float64]:
+def _borders(points: NDArray[Any]) -> NDArray[Any]:
     """Borders of the cells around points; categories stand at 0, 1, ..."""
     if points.dtype.kind != "f":
         return np.arange(len(points) + 1) - 0.5
     if len(points) == 1:
-        return points[0] + np.array([-0.5, 0.5])
+        return np.array([points[0] - 0.5, points[0] + 0.5])
     middle = (points[1:] + points[:-1]) / 2
     return np.concatenate([points[:1], middle, points[-1:]])
