@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 OLDEST ?= .venv-oldest
+WITHOUT_TORCH ?= .venv-without-torch
 WORKERS ?= 2
 ARGS ?=
 
@@ -12,7 +13,7 @@ COMMA := ,
 BENCHES := $(patsubst benchmarks/%.py,%,$(wildcard benchmarks/[a-z]*.py))
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-browser lint docs bench stubs clean
+.PHONY: help demo test test-oldest test-without-torch test-browser lint docs bench stubs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -25,6 +26,12 @@ test: $(VENV)/test.stamp  ## the whole suite, on the tested versions
 
 test-oldest: $(OLDEST)/test.stamp  ## the whole suite, on the oldest supported versions
 	$(SINGLE) $(OLDEST)/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-without-torch: $(WITHOUT_TORCH)/test.stamp  ## what has to work without torch
+	! $(WITHOUT_TORCH)/bin/python -c 'import torch' 2>/dev/null
+	$(SINGLE) $(WITHOUT_TORCH)/bin/python -m pytest -n $(WORKERS) \
+		tests/neural tests/cli tests/plugins tests/test_imports.py tests/test_methods.py \
+		skinterp/neural $(ARGS)
 
 test-browser: $(VENV)/test.stamp  ## open an explanation's page in headless Chromium
 	$(SINGLE) $(BIN)/python -m pytest --runbrowser -m browser tests/browser $(ARGS)
@@ -78,6 +85,10 @@ $(VENV)/%.stamp: $(VENV)/core.stamp
 
 $(VENV)/test.stamp: $(VENV)/core.stamp
 	$(call install,$(VENV),constraints.txt,[test$(COMMA)test-optional])
+
+$(WITHOUT_TORCH)/test.stamp: pyproject.toml constraints.txt
+	$(call create,$(WITHOUT_TORCH),constraints.txt)
+	$(call install,$(WITHOUT_TORCH),constraints.txt,[test])
 
 $(OLDEST)/test.stamp: pyproject.toml constraints-oldest.txt
 	$(call create,$(OLDEST),constraints-oldest.txt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,26 @@ def pytest_collection_modifyitems(
         for item in items:
             if mark in item.keywords:
                 item.add_marker(skip)
+
+
+    if importlib.util.find_spec("torch") is None:
+        skip = pytest.mark.skip(reason="the example trains with torch")
+        for item in items:
+            if isinstance(item, pytest.DoctestItem) and _trains(item.path):
+                item.add_marker(skip)
+
+
+def _trains(path: Path) -> bool:
+    """Say whether the examples of a file belong to a method that needs torch."""
+    from skinterp.plugins.builtin import METHODS
+
+    names = {"_mock_neural.py", "neural.rst"}
+    for spec in METHODS:
+        if any("torch" in requirement for requirement in spec.requires):
+            names.add(f"{spec.name}.rst")
+            modules = [target.partition(":")[0] for target in spec.targets.values()]
+            names |= {f"{module.rpartition('.')[2]}.py" for module in modules}
+    return path.name in names or path.parent.name == "neural"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -46,7 +46,15 @@ ALLOWED = {
         "report",
         "tabular",
     },
-    "testing": {"_explain", "base", "compat", "explanation", "plugins", "tabular"},
+    "testing": {
+        "_explain",
+        "base",
+        "compat",
+        "explanation",
+        "neural",
+        "plugins",
+        "tabular",
+    },
     "_explain": {"base", "compat", "explanation", "plugins", "tabular"},
     "__main__": {"cli"},
     "_lazy": {"_explain", "plugins"},  # it writes the stubs of the façade as well

@@ -70,6 +70,17 @@ def modules_imported(path: Path) -> set[str]:
     return names - {*sys.stdlib_module_names, "skinterp"}
 
 
+def needs_torch(path: Path) -> bool:
+    """Say whether a file is imported by ``fit`` only, once torch is known to be there.
+
+    ``tests/neural/test_without_torch.py`` imports everything else without it.
+    """
+    within = {"_callbacks", "_context", "_net", "_state", "_training"}
+    return path.stem.endswith(("_module", "_modules")) or (
+        path.parent.name == "neural" and path.stem in within
+    )
+
+
 def test_imported_packages_are_declared() -> None:
     """Not merely brought along by something else; the test kit needs its own.
 
@@ -81,6 +92,8 @@ def test_imported_packages_are_declared() -> None:
     distributions = {"sklearn": "scikit-learn", "PIL": "pillow"}
     for path in package.rglob("*.py"):
         declared = kit if path.is_relative_to(testing) else core
+        if needs_torch(path):
+            declared = declared | set(required("torch"))
         for module in modules_imported(path):
             name = canonicalize_name(distributions.get(module, module))
             assert name in declared, f"{path} imports {module}"

@@ -48,7 +48,11 @@ def _pair(item: Any) -> tuple[str, Any, bool]:
 
 def callback_params(callbacks: Any) -> Iterator[tuple[str, Any]]:
     """Yield what ``get_params`` shows of callbacks: each, and each one's parameters."""
-    for name, callback in named_callbacks(callbacks):
+    try:
+        named = named_callbacks(callbacks)
+    except (ValueError, TypeError):
+        return  # ``fit`` says what is wrong; setting and showing are always possible
+    for name, callback in named:
         yield f"{_PREFIX}{name}", callback
         if callback is not None and not isinstance(callback, type):
             for key, value in callback.get_params(deep=True).items():

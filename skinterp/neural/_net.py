@@ -29,12 +29,13 @@ __all__ = ["ClassifierNet", "Net", "RegressorNet", "make_optimizer"]
 # Rows of one validation step: no gradients are kept, so the steps can be large.
 _VALID_ROWS = 4096
 
-_OPTIMIZERS = {
+_OPTIMIZERS: dict[Any, Any] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "sgd": torch.optim.SGD,
     "adagrad": torch.optim.Adagrad,
     "rmsprop": torch.optim.RMSprop,
+    "lbfgs": torch.optim.LBFGS,
 }
 _FUSED = tuple(int(v) for v in torch.__version__.split(".")[:2]) >= (2, 4)
 
@@ -47,10 +48,10 @@ def make_optimizer(
     options: dict[str, Any] = dict(owner._optimizer_options())
     kind = owner.optimizer
     if kind == "lbfgs":
-        groups = [p for group in groups for p in list(group["params"])]
+        groups = [p for group in groups for p in group["params"]]
         options = {"line_search_fn": "strong_wolfe", "history_size": 10} | options
-        return torch.optim.LBFGS(groups, **options)
-    options.setdefault("lr", owner.lr)
+    else:
+        options.setdefault("lr", owner.lr)
     if kind in ("adam", "adamw") and _FUSED and device.type in ("cpu", "cuda"):
         options.setdefault("fused", True)
     made: torch.optim.Optimizer = _OPTIMIZERS.get(kind, kind)(groups, **options)
@@ -165,7 +166,7 @@ class Net(NeuralNet):
         data, owner, module = self.data, self.owner, self.module_
         module.train()
         n_rows = len(data)
-        size = n_rows if owner.optimizer == "lbfgs" else min(owner.batch_size, n_rows)
+        size = n_rows if owner.optimizer == "lbfgs" else int(owner.batch_size)
         order = torch.randperm(n_rows, generator=data.generator)
         order = order.to(data.target.device)
         total = torch.zeros((), device=data.target.device)

@@ -235,7 +235,8 @@ callbacks, device, verbose, warm_start, random_state : object
                 "least two classes."
             )
             raise ValueError(msg)
-        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        codes: NDArray[np.intp] = np.searchsorted(self.classes_, y)
+        codes = codes.clip(max=len(self.classes_) - 1)
         unknown = self.classes_[codes] != y
         if unknown.any():
             msg = (
@@ -247,7 +248,7 @@ callbacks, device, verbose, warm_start, random_state : object
 
     def _transform_target(self, target: NDArray[Any]) -> NDArray[Any]:
         if len(self.classes_) == 2:
-            target = target.astype(np.float64)[:, None]
+            return np.asarray(target, dtype=np.float64)[:, None]
         return target
 
     def _shape_of_target(self) -> tuple[int, int]:

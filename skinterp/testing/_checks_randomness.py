@@ -99,7 +99,10 @@ def global_state() -> dict[str, Any]:
         state["torch's grad mode"] = torch.is_grad_enabled()
     if "matplotlib" in sys.modules:
         state["rcParams"] = dict(sys.modules["matplotlib"].rcParams)
-    if "numba" in sys.modules:
+    # Asked before numba has started its threads, it would start them, and set the
+    # number of threads of every other library on OpenMP with it.
+    pool = sys.modules.get("numba.np.ufunc.parallel")
+    if getattr(pool, "_is_initialized", False):
         state["numba's threads"] = sys.modules["numba"].get_num_threads()
     return state
 

@@ -1,0 +1,213 @@
+"""Callbacks of skorch among the parameters, and the ways in which a fit can end."""
+
+import io
+from contextlib import redirect_stderr
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from small_nets import PerceptronClassifier, PerceptronRegressor, table
+
+pytest.importorskip("torch")
+callbacks = pytest.importorskip("skorch.callbacks")
+
+
+class Interrupts(callbacks.Callback):
+    """A user who presses Ctrl-C in some epoch."""
+
+    def __init__(self, epoch):
+        self.epoch = epoch
+
+    def on_epoch_end(self, net, **kwargs):
+        """Press it, deep in some function."""
+        if len(net.history) == self.epoch:
+            press()
+
+
+def press():
+    """Interrupt from elsewhere than a callback's own frame."""
+    raise KeyboardInterrupt
+
+
+class Stops(callbacks.Callback):
+    """The way in which skorch's callbacks end a training."""
+
+    def __init__(self, epoch=2):
+        self.epoch = epoch
+
+    def on_epoch_end(self, net, **kwargs):
+        """Stop."""
+        if len(net.history) == self.epoch:
+            raise KeyboardInterrupt
+
+
+class Counts(callbacks.Callback):
+    """Looks at every batch, and records how many rows it has seen."""
+
+    def on_epoch_begin(self, net, **kwargs):
+        """Count anew."""
+        self.rows_ = {True: 0, False: 0}
+
+    def on_batch_end(self, net, batch, training, loss, y_pred, **kwargs):
+        """Count the rows."""
+        assert len(batch[0]) == len(batch[1]) == len(y_pred)
+        assert np.isfinite(float(loss.detach()))
+        self.rows_[training] += len(y_pred)
+
+    def on_epoch_end(self, net, **kwargs):
+        """Record them, for the history."""
+        net.history.record("rows", float(self.rows_[True]))
+        net.history.record("valid_rows", float(self.rows_[False]))
+
+
+def test_early_stopping_of_skorch_stops():
+    X, y, _ = table()
+    stopper = callbacks.EarlyStopping(patience=2, sink=lambda text: None)
+    model = PerceptronRegressor(
+        lr=0.5, max_epochs=50, patience=None, callbacks=[stopper], random_state=0
+    ).fit(X, y)
+    assert model.n_iter_ < 50
+    assert stopper.misses_ == 0  # a copy was used
+
+
+def test_callback_that_stops_is_no_interrupt():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=9, callbacks=[Stops()], random_state=0)
+    assert model.fit(X, y).n_iter_ == 2
+
+
+def test_interrupt_keeps_the_best_weights_so_far():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=9, callbacks=[Interrupts(3)], random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.n_iter_ == 3
+    two = PerceptronRegressor(max_epochs=2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), two.predict(X))
+
+
+def test_interrupt_in_the_first_epoch_leaves_the_estimator_as_it_was():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=9, callbacks=[Interrupts(1)], random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "weights_")
+    model.set_params(callbacks=None).fit(X, y)
+    before = model.predict(X)
+    model.set_params(callbacks=[Interrupts(1)])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, -y)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_failed_fit_leaves_the_estimator_as_it_was():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=2, random_state=0).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X[:, :2], np.full(len(y), np.nan))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_scores_of_callbacks_stand_in_the_history():
+    X, _, labels = table()
+    scores = [
+        callbacks.EpochScoring("roc_auc", lower_is_better=False, name="auc"),
+        callbacks.EpochScoring("accuracy", lower_is_better=False, use_caching=False),
+        callbacks.EpochScoring(
+            "accuracy", lower_is_better=False, on_train=True, name="train_accuracy"
+        ),
+    ]
+    model = PerceptronClassifier(
+        lr=0.05, max_epochs=20, patience=None, callbacks=scores, random_state=0
+    ).fit(X, labels)
+    for name in ("auc", "accuracy", "train_accuracy"):
+        assert len(model.history_[name]) == 20
+        assert model.history_[name][-1] > 0.8
+    plain = clone(model).set_params(callbacks=None).fit(X, labels)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def test_batches_are_told_when_somebody_listens():
+    X, y, _ = table()
+    model = PerceptronRegressor(
+        max_epochs=2, batch_size=50, callbacks=[Counts], random_state=0
+    ).fit(X, y)
+    assert model.history_["rows"].tolist() == [180, 180]
+    assert model.history_["valid_rows"].tolist() == [20, 20]
+    quiet = clone(model).set_params(callbacks=None).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), quiet.predict(X))
+
+
+def test_clipped_gradients_change_the_training():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=3, optimizer="sgd", lr=0.5, random_state=0)
+    plain = clone(model).fit(X, y).predict(X)
+    clip = callbacks.GradientNormClipping(1e-6)
+    clipped = clone(model).set_params(callbacks=[clip]).fit(X, y).predict(X)
+    assert np.ptp(plain) > np.ptp(clipped)
+
+
+def test_schedule_of_skorch_is_taken():
+    X, y, _ = table()
+    schedule = callbacks.LRScheduler("StepLR", step_size=1, gamma=0.5)
+    for params in ({"scheduler": schedule}, {"callbacks": [schedule]}):
+        model = PerceptronRegressor(max_epochs=3, lr=0.1, random_state=0, **params)
+        np.testing.assert_allclose(model.fit(X, y).history_["lr"], [0.1, 0.05, 0.025])
+
+
+def test_parameters_of_callbacks_are_searched():
+    X, y, _ = table()
+    model = PerceptronRegressor(
+        max_epochs=6, callbacks=[("stop", Stops(2)), ("gone", Stops(1))], random_state=0
+    )
+    model.set_params(callbacks__gone=None)
+    search = GridSearchCV(model, {"callbacks__stop__epoch": [3, 5]}, cv=2).fit(X, y)
+    assert (
+        search.best_estimator_.n_iter_ == search.best_params_["callbacks__stop__epoch"]
+    )
+    assert model.get_params()["callbacks__stop__epoch"] == 2  # searches work on clones
+
+
+def test_set_params_is_always_legal():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=2, random_state=0).fit(X, y)
+    before = model.predict(X)
+    model.set_params(max_epochs=7, batch_size=1, device="cuda", callbacks=[Stops()])
+    np.testing.assert_array_equal(model.predict(X), before)
+    model.set_params(callbacks__Stops__epoch=4)
+    assert model.callbacks[0][1].epoch == 4
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([3], "no skorch callback"),
+        ([("a", Stops()), ("a", Stops())], "'a' twice"),
+        ([("a", Stops(), 1)], r"\(name, callback\)"),
+        ("early", "callbacks"),
+    ],
+)
+def test_wrong_callbacks_are_refused_by_fit(value, message):
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=1).set_params(callbacks=value)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_unknown_name_of_a_callback_is_refused():
+    model = PerceptronRegressor(callbacks=[Stops(), Stops(3)])
+    assert model.get_params()["callbacks__Stops_2__epoch"] == 3
+    with pytest.raises(ValueError, match=r"no callback 'other'.*Stops_1"):
+        model.set_params(callbacks__other__epoch=1)
+
+
+def test_bar_shows_the_losses():
+    X, y, _ = table()
+    stream = io.StringIO()
+    with redirect_stderr(stream):
+        PerceptronRegressor(max_epochs=2, verbose=1, random_state=0).fit(X, y)
+    assert "PerceptronRegressor" in stream.getvalue()
+    assert "valid_loss" in stream.getvalue()
