@@ -77,7 +77,7 @@ def _trains(path: Path) -> bool:
     """Say whether the examples of a file belong to a method that needs torch."""
     from skinterp.plugins.builtin import METHODS
 
-    names = {"_mock_neural.py", "neural.rst"}
+    names = {"_mock_neural.py", "networks.rst"}
     for spec in METHODS:
         if any("torch" in requirement for requirement in spec.requires):
             names.add(f"{spec.name}.rst")

@@ -20,6 +20,7 @@ FOR_AUTHORS = {
     "skinterp.tabular": "From tables to numbers and back",
     "skinterp.plugins": "Methods and plugins",
     "skinterp.base": "The contract of a method",
+    "skinterp.neural": "From a torch module to an estimator",
     "skinterp.testing": "The test kit for authors of methods",
     "skinterp.compat": "What plugins may use of scikit-learn, whatever its version",
 }

@@ -89,6 +89,11 @@ default="adam"
     best_epoch_ : int
         The epoch whose weights are kept, counted from 1; 0 for those of the start.
 
+    See Also
+    --------
+    NeuralClassifier : The base of classifiers, with an example.
+    NeuralRegressor : The base of regressors, with an example.
+
     Notes
     -----
     A method implements ``_module_config`` and ``_build_module``, and may override the
@@ -98,11 +103,6 @@ default="adam"
 
     Modules are trained in ``float32`` and evaluated in ``float64``, where predictions
     do not depend on which rows are predicted together.
-
-    See Also
-    --------
-    NeuralClassifier : The base of classifiers, with an example.
-    NeuralRegressor : The base of regressors, with an example.
 
     Examples
     --------
