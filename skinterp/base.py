@@ -63,7 +63,9 @@ class ExplainableMixin:
     -----
     ``_explain(self, X, *, kind)`` receives None for the global scope, or the validated
     X. Options of a method are further keyword-only parameters of ``_explain``;
-    ``explain`` refuses any other.
+    ``explain`` refuses any other. Kinds that only some fitted models can give, such as
+    a formula, are declared in ``explains_if``: ``_explain`` raises a ValueError that
+    says why where there is none.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class ExplainableMixin:
     """
 
     explains: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    explains_if: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     _doc_link_module = "skinterp"
 
@@ -173,6 +176,7 @@ class ExplainableMixin:
             raise ValueError(msg)
         if kind is None:
             return kinds[0]
+        kinds = (*kinds, *self.explains_if.get(scope, ()))
         if kind not in kinds:
             msg = f"kind={kind!r} is not one that {name} gives: {list(kinds)}."
             raise ValueError(msg)

@@ -23,6 +23,26 @@ METHODS = (
         trusted_types=("sklearn.tree._tree.Tree",),
     ),
     MethodSpec(
+        name="meta-kan",
+        targets={
+            "classifier": "skinterp.kan._meta_kan:MetaKANClassifier",
+            "regressor": "skinterp.kan._meta_kan:MetaKANRegressor",
+        },
+        summary="Network of curves that are made from one number per edge",
+        explains={
+            "global": ("edge-curves", "attribution"),
+            "local": ("attribution", "edge-curves"),
+        },
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="arXiv:2506.07549",
+        search_space={"hidden_layer_sizes": ((8,), (16,)), "grid_size": (3, 5)},
+        cost="moderate",
+        exports=(
+            "skinterp.kan._kan:KANClassifier",
+            "skinterp.kan._kan:KANRegressor",
+        ),
+    ),
+    MethodSpec(
         name="pan-selector",
         targets={"selector": "skinterp.symbolic._pan_selector:PANSelector"},
         summary="Screens wide tables by the split shares of Bayesian trees",
@@ -48,6 +68,7 @@ METHODS = (
 
 KINDS = {
     "attribution": "skinterp.explanation:Attribution",
+    "edge-curves": "skinterp.explanation:EdgeCurves",
     "expression": "skinterp.explanation:Expression",
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
