@@ -182,6 +182,16 @@ def _draw_nodes(curves: EdgeCurves, ax: Axes, layout: _Layout) -> None:
                     va="top" if below else "bottom",
                     fontsize="small",
                 )
+            else:
+                ax.annotate(
+                    name,
+                    (x, layer),
+                    xytext=(7, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="x-small",
+                    color="0.35",
+                )
         hidden = int(curves.widths[layer]) - len(nodes)
         if hidden:
             ax.annotate(

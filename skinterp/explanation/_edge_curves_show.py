@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,10 +132,7 @@ def _say_shape(values: NDArray[np.float64]) -> str:
         elif len(stops) == 1:
             continue
     words = [f"from {stops[0]:.3g}"]
-    words += [
-        f"{'up' if b > a else 'down'} to {b:.3g}"
-        for a, b in zip(stops[:-1], stops[1:], strict=True)
-    ]
+    words += [f"{'up' if b > a else 'down'} to {b:.3g}" for a, b in pairwise(stops)]
     return " ".join(words)
 
 

@@ -56,7 +56,7 @@ def _parts(
         if passed is None:
             passed = slopes
         else:
-            passed = np.einsum("nrqo,nroi->nrqi", passed, slopes, optimize=True)
+            passed = np.einsum("nrqo,nroi->nrqi", passed, slopes)
         if curves.squash:
             passed = (
                 passed * _squash_slopes(curves, layer, nodes, baselines)[:, :, None]
@@ -66,9 +66,10 @@ def _parts(
     if passed is None:
         return np.asarray((moved - still.mean(axis=0)).swapaxes(1, 2))
     n_baselines = len(still)
-    # both sums over baselines are linear in the edges, so no table per pair is made
-    ours = np.einsum("nqh,nhj->njq", passed.sum(axis=1), moved, optimize=True)
-    theirs = np.einsum("nrqh,rhj->njq", passed, still, optimize=True)
+    # Sums that do not depend on which rows are explained together, so no BLAS. Both
+    # are linear in the edges, so that no table per pair of rows is made
+    ours = np.einsum("nqh,nhj->njq", passed.sum(axis=1), moved)
+    theirs = np.einsum("nrqh,rhj->njq", passed, still)
     return np.asarray((ours - theirs) / n_baselines)
 
 

@@ -17,6 +17,7 @@ from skinterp.compat import Interval, StrOptions, check_is_fitted
 from skinterp.explanation import Attribution
 from skinterp.explanation._edge_curves import EdgeCurves
 from skinterp.kan._importance import describe_nodes, input_shares
+from skinterp.neural import NeuralEstimator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +72,9 @@ class KANMixin(ExplainableMixin):
         beyond = MARGIN * (high - low)
         return np.clip(self.scaler_.transform(X), low - beyond, high + beyond)
 
+    def _validate_X(self, X: Any) -> Any:
+        return NeuralEstimator._validate_X(self, X)  # the bridge's: in float64
+
     def _grid_range(self) -> tuple[float, float]:
         try:
             low, high = map(float, self.input_range)
@@ -117,7 +121,8 @@ class KANMixin(ExplainableMixin):
         """Train with the optimiser that "auto" stands for with these data."""
         asked = self.optimizer, self.scheduler
         if self.optimizer == "auto":
-            small = is_regressor(self) and epochs is not None and len(y) <= SMALL
+            n_rows = np.shape(np.asarray(y))[:1] or (0,)
+            small = is_regressor(self) and epochs is not None and n_rows[0] <= SMALL
             self.optimizer = "lbfgs" if small else "adamw"
         if self.optimizer == "lbfgs":
             self.scheduler = None  # it searches its steps itself
