@@ -8,6 +8,8 @@ from scipy.special import expit
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-6  # of an interval
+
 
 def features(
     x: Floats, size: int, order: int, low: float, high: float, base: str
@@ -15,21 +17,30 @@ def features(
     """Values of all B-splines, then of the base function, at each number of x.
 
     Knots are uniform, ``order`` of them on either side of the ``size`` intervals from
-    low to high. For order 0 the upper end belongs to the last interval.
+    low to high. For order 0 the ends belong to the outer intervals.
     """
     step = (high - low) / size
     knots = low + step * np.arange(-order, size + order + 1)
     cells = x[..., None]
-    table = ((cells >= knots[:-1]) & (cells < knots[1:])).astype(np.float64)
     if order == 0:
-        table[..., -1] = np.where(x == high, 1.0, table[..., -1])
-        table[..., :-1] *= (x != high)[..., None]
+        place = _interval((x - low) / step, size)
+        table = (place[..., None] == np.arange(size)).astype(np.float64)
+    else:
+        table = ((cells >= knots[:-1]) & (cells < knots[1:])).astype(np.float64)
     for k in range(1, order + 1):  # Cox, de Boor
         width = k * step
         rising = (cells - knots[: -k - 1]) / width
         falling = (knots[k + 1 :] - cells) / width
         table = rising * table[..., :-1] + falling * table[..., 1:]
     return np.concatenate([table, _base(x, base)[..., None]], axis=-1)
+
+
+def _interval(steps: Floats, size: int) -> Floats:
+    """Number of the interval, also of ends that are a rounding error beyond."""
+    place = np.floor(steps)
+    place[(steps < 0) & (steps > -ROUNDING)] = 0
+    place[(steps >= size) & (steps < size + ROUNDING)] = size - 1
+    return place
 
 
 def slopes(

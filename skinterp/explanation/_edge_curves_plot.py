@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from skinterp.explanation._edge_curves import EdgeCurves
+
+Floats = NDArray[np.float64]
 
 MAX_NODES = 10
 MAX_EDGES = 18  # of a layer
@@ -48,7 +50,7 @@ def draw_network(curves: EdgeCurves, ax: Axes | None) -> Axes:
     return ax
 
 
-def _lay_out(curves: EdgeCurves, importance: NDArray[np.float64]) -> _Layout:
+def _lay_out(curves: EdgeCurves, importance: Floats) -> _Layout:
     shares = curves.node_importances()
     kept = []
     for share in shares:
@@ -66,7 +68,7 @@ def _lay_out(curves: EdgeCurves, importance: NDArray[np.float64]) -> _Layout:
 
 
 def _edges_drawn(
-    curves: EdgeCurves, layer: int, kept: list[list[int]], importance: NDArray
+    curves: EdgeCurves, layer: int, kept: list[list[int]], importance: Floats
 ) -> list[int]:
     """Most important edges between nodes that are drawn."""
     assert curves.shown is not None
@@ -77,12 +79,15 @@ def _edges_drawn(
             _, source, target = curves.ends_of(int(edge))
             if source in kept[layer] and target in kept[layer + 1]:
                 among.append(int(edge))
-    order = np.argsort(-importance[among], kind="stable") if among else []
+    order = np.argsort(-importance[among], kind="stable") if among else np.arange(0)
     return [among[i] for i in order[:MAX_EDGES]]
 
 
 def _untangle(
-    curves: EdgeCurves, edges: list[int], below: dict[int, float], above: dict
+    curves: EdgeCurves,
+    edges: list[int],
+    below: dict[int, float],
+    above: dict[int, float],
 ) -> None:
     """Put the boxes in the order of where their edges start and lead."""
 
@@ -98,7 +103,7 @@ def _draw_layer(
     ax: Axes,
     layout: _Layout,
     layer: int,
-    importance: NDArray[np.float64],
+    importance: Floats,
 ) -> None:
     edges = layout.edges[layer]
     points, values = curves.curves(layer)
@@ -111,7 +116,7 @@ def _draw_layer(
         alpha = FAINTEST + (1 - FAINTEST) * float(np.sqrt(share))
         bottom = (layout.nodes[layer][source], layer + 0.0)
         top = (layout.nodes[layer + 1][target], layer + 1.0)
-        style = {"color": INK, "lw": 1.0, "alpha": alpha, "zorder": 1}
+        style: Any = {"color": INK, "lw": 1.0, "alpha": alpha, "zorder": 1}
         ax.plot([bottom[0], x], [bottom[1], middle - BOX / 2], **style)
         ax.plot([x, top[0]], [middle + BOX / 2, top[1]], **style)
         curve = values[target, source]
@@ -138,8 +143,8 @@ def _draw_box(
     ax: Axes,
     center: tuple[float, float],
     width: float,
-    points: NDArray[np.float64],
-    values: NDArray[np.float64],
+    points: Floats,
+    values: Floats,
     alpha: float,
     mark: tuple[float, float] | None,
 ) -> None:
@@ -148,7 +153,7 @@ def _draw_box(
     corner = (center[0] - width / 2, center[1] - BOX / 2)
     ax.add_patch(Rectangle(corner, width, BOX, fc="white", ec=FRAME, lw=0.8, zorder=2))
 
-    def into(xs: NDArray, ys: NDArray) -> tuple[NDArray, NDArray]:
+    def into(xs: Floats, ys: Floats) -> tuple[Floats, Floats]:
         span, height = np.ptp(points) or 1.0, np.ptp(values) or 1.0
         right = (np.asarray(xs) - points.min()) / span
         up = (np.asarray(ys) - values.min()) / height if np.ptp(values) else 0.5

@@ -28,6 +28,12 @@ _CODED = ("code_dim", "meta_hidden", "meta_activation", "groups")
 class MetaKANMixin(KANMixin):
     """What both estimators share: codes, meta-learners, two learning rates."""
 
+    code_dim: int
+    meta_hidden: int
+    share: str | int
+    meta_activation: str | None
+    lr_code: float
+
     _constraints: ClassVar[dict[str, list[Any]]] = {
         **KANMixin._shared_constraints,
         "code_dim": [_COUNT],
@@ -53,7 +59,7 @@ class MetaKANMixin(KANMixin):
 
         return MetaKANModule(config)
 
-    def _parameter_groups(self, module: Module) -> Iterable[dict[str, Any]]:
+    def _parameter_groups(self, module: Any) -> Iterable[dict[str, Any]]:
         decay = self.weight_decay
         learners, codes = module.learners.parameters(), module.codes.parameters()
         return [
@@ -87,7 +93,7 @@ class MetaKANMixin(KANMixin):
         own = self.get_params(deep=False)
         model = kind(**{name: own[name] for name in known if name != "lr"})
         for name, value in vars(self).items():
-            if name.endswith("_") and not name.startswith("_") and name != "codes_":
+            if name.endswith("_") and name != "codes_":
                 setattr(model, name, value)
         config = self.module_config_
         model.module_config_ = {k: v for k, v in config.items() if k not in _CODED}
@@ -105,7 +111,7 @@ class MetaKANMixin(KANMixin):
         return [{**small, **fast, "meta_hidden": 2, "share": "all"}]
 
 
-def share_learners(widths: Sequence[int], share: str | int) -> tuple[int, ...]:
+def share_learners(widths: Sequence[int], share: Any) -> tuple[int, ...]:
     """Number of the meta-learner of each layer, counted in order of appearance."""
     n_layers = len(widths) - 1
     if share == "layer":

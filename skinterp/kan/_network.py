@@ -36,8 +36,21 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 _NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
-class KANMixin(ExplainableMixin):
+class KANMixin(ExplainableMixin, NeuralEstimator):
     """Scaling, training choices and explanations of networks of curves."""
+
+    hidden_layer_sizes: Any
+    grid_size: int
+    spline_order: int
+    base_activation: str | None
+    weight_decay: float
+    l1: float
+    entropy: float
+    squash: bool
+    input_range: Any
+    checkpoint: bool
+    weights_: dict[str, NDArray[Any]]
+    module_config_: dict[str, Any]
 
     explains: ClassVar = {
         "global": ("edge-curves", "attribution"),
@@ -89,10 +102,10 @@ class KANMixin(ExplainableMixin):
         return low, high
 
     def _hidden_widths(self) -> tuple[int, ...]:
-        sizes = self.hidden_layer_sizes
+        sizes: Any = self.hidden_layer_sizes
         sizes = (sizes,) if isinstance(sizes, Integral) else tuple(sizes)
         if not all(
-            isinstance(s, Integral) and not isinstance(s, bool) and s >= 1
+            isinstance(s, int | np.integer) and not isinstance(s, bool) and s >= 1
             for s in sizes
         ):
             msg = (
@@ -135,7 +148,7 @@ class KANMixin(ExplainableMixin):
         decay = self.weight_decay
         return [{"params": list(module.parameters()), "weight_decay": decay}]
 
-    def _training_loss(self, module: Module, batch: Batch) -> Tensor:
+    def _training_loss(self, module: Any, batch: Batch) -> Tensor:
         if self.l1 == 0 and self.entropy == 0:
             return super()._training_loss(module, batch)
         output, sizes = module.forward_with_sizes(*batch.inputs)
@@ -205,7 +218,8 @@ class KANMixin(ExplainableMixin):
         if isinstance(layer, bool) or layer not in range(n_layers):
             msg = f"layer={layer!r} is none of the {n_layers} layers, counted from 0"
             raise ValueError(msg)
-        made = self.module_.coefficients(int(layer))
+        module: Any = self.module_
+        made = module.coefficients(int(layer))
         return np.asarray(made.detach().cpu().numpy(), dtype=np.float64)
 
     def _all_coefficients(self) -> list[NDArray[np.float64]]:
@@ -337,7 +351,7 @@ class KANMixin(ExplainableMixin):
         return KANModule(config)
 
 
-class FormulaMixin:
+class FormulaMixin(KANMixin):
     """The formula of a regressor, where its edges have simple ones."""
 
     explains_if: ClassVar = {"global": ("expression",)}

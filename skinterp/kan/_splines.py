@@ -15,6 +15,7 @@ from torch import Tensor
 
 # Up to so many numbers a block stays in the cache, and fewer calls win.
 _CACHED = 2**17
+ROUNDING = 1e-6  # of an interval
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def features(x: Tensor, grid: Grid, base: str | None) -> Tensor:
 def _fill_splines(out: Tensor, x: Tensor, grid: Grid) -> None:
     steps = (x - grid.low) / grid.step
     if grid.order == 0:
-        _fill_boxes(out, x, steps, grid)
+        _fill_boxes(out, steps, grid)
         return
     centers = grid.centers()
     if x.numel() * grid.n_splines <= _CACHED:
@@ -120,9 +121,15 @@ def _bumps(distance: Tensor, grid: Grid, out: Tensor) -> None:
             out.add_(power, alpha=factor)
 
 
-def _fill_boxes(out: Tensor, x: Tensor, steps: Tensor, grid: Grid) -> None:
-    """Order 0: which interval an input lies in; the upper end belongs to the last."""
-    place = torch.where(x == grid.high, x.new_tensor(grid.size - 1), steps.floor())
+def _fill_boxes(out: Tensor, steps: Tensor, grid: Grid) -> None:
+    """Order 0: which interval an input lies in; the ends belong to the outer ones.
+
+    Also where scaling has left them a rounding error beyond.
+    """
+    place = steps.floor()
+    place = torch.where((steps < 0) & (steps > -ROUNDING), 0.0, place)
+    last = (steps >= grid.size) & (steps < grid.size + ROUNDING)
+    place = torch.where(last, grid.size - 1.0, place)
     for g in range(grid.size):
         out[:, g] = place == g
 

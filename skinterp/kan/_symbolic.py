@@ -84,8 +84,8 @@ def _search(function: Function, t: Floats, y: Floats) -> tuple[float, float]:
             return 1.0 - _line(function(full[0] * t + full[1]), y)[2]
 
     free = list(function.free)
-    options = {"maxfev": 120, "xatol": 1e-6, "fatol": 1e-10}
-    found = minimize(error, start[free], method="Nelder-Mead", options=options)
+    options: Any = {"maxfev": 120, "xatol": 1e-6, "fatol": 1e-10}
+    found: Any = minimize(error, start[free], method="Nelder-Mead", options=options)
     best = start.copy()
     best[free] = found.x if found.fun <= error(start[free]) else start[free]
     return float(best[0]), float(best[1])
