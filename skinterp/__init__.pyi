@@ -3,6 +3,7 @@ from skinterp import base as base
 from skinterp import compat as compat
 from skinterp import datasets as datasets
 from skinterp import explanation as explanation
+from skinterp import kan as kan
 from skinterp import plugins as plugins
 from skinterp import symbolic as symbolic
 from skinterp import tabular as tabular
