@@ -9,6 +9,23 @@ API = API_VERSION
 
 METHODS = (
     MethodSpec(
+        name="anova-tpnn",
+        targets={
+            "classifier": "skinterp.additive._anova_tpnn:ANOVATPNNClassifier",
+            "regressor": "skinterp.additive._anova_tpnn:ANOVATPNNRegressor",
+        },
+        summary="Additive network of curves and surfaces that refits reproduce",
+        explains={
+            "global": ("shape-functions",),
+            "local": ("shape-functions", "attribution"),
+        },
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="arXiv:2502.15215",
+        search_space={"order": (1, 2), "n_bases": (8, 16, 32)},
+        cost="moderate",
+        exports=("skinterp.additive._anova_tpnn_explain:stability_score",),
+    ),
+    MethodSpec(
         name="boolean-tree",
         targets={
             "classifier": "skinterp.trees._boolean_tree:BooleanTreeClassifier",
