@@ -59,10 +59,15 @@ class Monitor(Callback):
         self.patience = patience
         self.label = label
 
-    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:
-        """Start from the weights that the training starts from."""
+    def initialize(self) -> Monitor:
+        """Know of no epoch yet."""
         self.best_loss_ = np.inf
         self.best_epoch_ = 0
+        self.best_: dict[str, torch.Tensor] | None = None
+        return self
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **_: Any) -> None:
+        """Start from the weights that the training starts from."""
         self.best_ = snapshot(net.module_)
 
     def on_epoch_end(self, net: Any, **_: Any) -> None:
@@ -100,16 +105,21 @@ def scheduler(name: Any, max_epochs: int, validates: bool) -> Any | None:
     if name == "plateau":
         monitor = "valid_loss" if validates else "train_loss"
         return LRScheduler(schedules.ReduceLROnPlateau, monitor=monitor, patience=5)
-    return None if name is None else clone(name)
+    return None if name is None else _fresh(name)
 
 
 def prepare_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
     """Give fresh copies of a user's callbacks: fit changes no parameter."""
     return [
-        (name, callback if isinstance(callback, type) else clone(callback, safe=False))
+        (name, _fresh(callback))
         for name, callback in named_callbacks(callbacks)
         if callback is not None
     ]
+
+
+def _fresh(callback: Any) -> Any:
+    # of a class, skorch makes an instance
+    return callback if isinstance(callback, type) else clone(callback, safe=False)
 
 
 def overrides(callbacks: Iterable[Any], *methods: str) -> bool:

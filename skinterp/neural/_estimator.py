@@ -46,7 +46,7 @@ class NeuralEstimator(BaseEstimator):
     max_epochs : int, default=100
         How often the training goes through the rows.
     batch_size : int, default=256
-        Rows per step.
+        Rows per step, at most; the steps of an epoch are of equal size.
     lr : float, default=1e-3
         Learning rate. "lbfgs" searches its own step lengths.
     optimizer : {"adam", "adamw", "sgd", "adagrad", "rmsprop", "lbfgs"} or callable, \
@@ -327,7 +327,7 @@ default="adam"
         """Copy the estimator, with or without what it has learnt."""
         fresh = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            learnt = name.endswith("_") or name == "_optimizer_state"
+            learnt = name.endswith("_") or name == "_optimizer_memory"
             if keep or not learnt:
                 fresh.__dict__[name] = value
         return fresh
@@ -369,7 +369,7 @@ default="adam"
         module, device, dtype = self._module_on()
         results = []
         with torch.inference_mode(False), torch.no_grad():
-            for start in range(0, len(X), batch_size):
+            for start in range(0, max(len(X), 1), batch_size):
                 rows = X[start : start + batch_size]
                 inputs = input_tensors(self, rows, device, dtype)
                 done = module(*inputs) if call is None else call(module, *inputs)

@@ -37,6 +37,12 @@ def _pair(item: Any) -> tuple[str, Any, bool]:
             msg = f"callbacks holds {item!r}; allowed: a callback, or (name, callback)."
             raise ValueError(msg)
         name, callback, given = item[0], item[1], True
+        if "__" in name or name.startswith("_"):
+            msg = (
+                f"callbacks holds the name {name!r}; a name must not begin with _ nor "
+                "contain __."
+            )
+            raise ValueError(msg)
     else:
         kind = item if isinstance(item, type) else type(item)
         name, callback, given = kind.__name__, item, False
@@ -70,6 +76,9 @@ def set_callback_params(callbacks: Any, params: dict[str, Any]) -> list[Any]:
                 f"Invalid parameter {key!r}: there is no callback {name!r}; the names "
                 f"are {sorted(named)}."
             )
+            raise ValueError(msg)
+        if parameter and (named[name] is None or isinstance(named[name], type)):
+            msg = f"{key!r} cannot be set: callback {name!r} is {named[name]!r}."
             raise ValueError(msg)
         if parameter:
             named[name].set_params(**{parameter: params[key]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -78,9 +79,8 @@ class Net(NeuralNet):
             batch_size=owner.batch_size,
             train_split=None,
             callbacks=callbacks,
-            callbacks__print_log=None,
             device=str(data.target.device),
-            verbose=0,
+            verbose=int(owner.verbose),
             predict_nonlinearity=None,
         )
         net.owner, net.data = owner, data
@@ -92,7 +92,7 @@ class Net(NeuralNet):
     @property
     def _default_callbacks(self) -> list[tuple[str, Any]]:
         # Losses are recorded once per epoch by the loop itself.
-        return [("print_log", None)]
+        return []
 
     def initialize_optimizer(self, *_: Any, **__: Any) -> Net:
         """Make the optimiser with the groups and options of the method."""
@@ -126,29 +126,51 @@ class Net(NeuralNet):
 
     def train(self, epochs: int) -> None:
         """Train; an interrupt passes through, after the callbacks were told of it."""
-        self.notify("on_train_begin", X=None, y=None)
+        rows = {
+            "X": _one_or_all(self.data.inputs),
+            "y": self._scored(self.data.target),
+        }
         try:
-            self.fit_loop(None, epochs=epochs)
+            self.notify("on_train_begin", **rows)
         except StopTraining:
-            pass
+            epochs = 0
+        try:
+            with suppress(StopTraining):
+                self.fit_loop(None, epochs=epochs)
         finally:
-            self.notify("on_train_end", X=None, y=None)
+            with suppress(StopTraining):
+                self.notify("on_train_end", **rows)
 
     def fit_loop(
         self, X: Any, y: Any = None, epochs: int | None = None, **_: Any
     ) -> Net:
         """Go through the epochs."""
         sets = self._datasets()
-        for epoch in range(epochs or self.max_epochs):
+        for epoch in range(self.max_epochs if epochs is None else epochs):
             self.notify("on_epoch_begin", **sets)
-            self.history.record("train_loss", self._train_epoch(epoch))
+            self._record("train", self._train_epoch(epoch), len(self.data))
             with torch.no_grad():
                 self.owner._end_of_epoch(self.module_, self.data, epoch)
                 if self.data.valid_inputs is not None:
-                    self.history.record("valid_loss", self._validate(epoch))
+                    n_valid = len(self.data.valid_target)
+                    self._record("valid", self._validate(epoch), n_valid)
             self._mark_best()
             self.notify("on_epoch_end", **sets)
         return self
+
+    def _record(self, part: str, loss: float, n_rows: int) -> None:
+        """Note the loss of an epoch; where nobody hears of batches, also as its batch.
+
+        Callbacks such as Checkpoint expect at least one.
+        """
+        self.history.record(f"{part}_loss", loss)
+        if not self.tells_batches:
+            self.history.new_batch()
+            self._record_batch(part, loss, n_rows)
+
+    def _record_batch(self, part: str, loss: float, n_rows: int) -> None:
+        self.history.record_batch(f"{part}_loss", loss)
+        self.history.record_batch(f"{part}_batch_size", n_rows)
 
     def _datasets(self) -> dict[str, Any]:
         data = self.data
@@ -167,11 +189,12 @@ class Net(NeuralNet):
         module.train()
         n_rows = len(data)
         size = n_rows if owner.optimizer == "lbfgs" else int(owner.batch_size)
+        count = -(-n_rows // size)
         order = torch.randperm(n_rows, generator=data.generator)
         order = order.to(data.target.device)
         total = torch.zeros((), device=data.target.device)
-        count = 0
-        for rows in torch.split(order, size):
+        # steps of equal size: a last one of few rows would weigh as much as the others
+        for rows in torch.tensor_split(order, count):
             batch = Batch(
                 tuple(part[rows] for part in data.inputs),
                 data.target[rows],
@@ -182,7 +205,6 @@ class Net(NeuralNet):
             )
             loss = self._step(batch)
             total += loss.detach() * len(rows)
-            count += 1
         self.history.record("train_batch_count", count)
         return float(total) / n_rows
 
@@ -212,21 +234,20 @@ class Net(NeuralNet):
         """Do a step between the two events that skorch has for it."""
         pair = (_one_or_all(batch.inputs), self._scored(batch.target))
         self.notify("on_batch_begin", batch=pair, training=training)
-        outputs: list[torch.Tensor] = []
+        outputs: list[Any] = []
         hook = self.module_.register_forward_hook(lambda *io: outputs.append(io[2]))
         try:
             loss = work()
         finally:
             hook.remove()
-        prefix = "train" if training else "valid"
-        self.history.record_batch(f"{prefix}_loss", float(loss.detach()))
-        self.history.record_batch(f"{prefix}_batch_size", len(batch.target))
+        part = "train" if training else "valid"
+        self._record_batch(part, float(loss.detach()), len(batch.target))
         self.notify(
             "on_batch_end",
             batch=pair,
             training=training,
             loss=loss,
-            y_pred=outputs[-1].detach() if outputs else None,
+            y_pred=_detached(outputs[-1]) if outputs else None,
         )
         return loss
 
@@ -311,3 +332,10 @@ class ClassifierNet(ClassifierMixin, Net):
 def _one_or_all(inputs: tuple[torch.Tensor, ...]) -> Any:
     """Give a single input as itself, as skorch has it."""
     return inputs[0] if len(inputs) == 1 else inputs
+
+
+def _detached(output: Any) -> Any:
+    """Give what a module returned without its graph: a tensor, or several."""
+    if isinstance(output, (list, tuple)):
+        return tuple(_detached(part) for part in output)
+    return output.detach()

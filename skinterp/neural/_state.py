@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from skinterp.neural._context import torch_scope
 
-__all__ = ["as_arrays", "as_tensors", "rebuild", "snapshot"]
+__all__ = [
+    "as_arrays",
+    "as_tensors",
+    "memory_of",
+    "rebuild",
+    "remember",
+    "snapshot",
+]
 
 # Beside the estimators, not in them: a prediction changes no attribute, and nothing of
 # torch is pickled or copied with a model.
@@ -49,6 +56,20 @@ def as_tensors(state: Any) -> Any:
     if isinstance(state, (list, tuple)):
         return type(state)(as_tensors(value) for value in state)
     return state
+
+
+def memory_of(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Keep what an optimiser has gathered: not its rates, which are parameters."""
+    state = as_arrays(optimizer.state_dict()["state"])
+    return {"kind": type(optimizer).__name__, "state": state}
+
+
+def remember(optimizer: torch.optim.Optimizer, memory: Mapping[str, Any]) -> None:
+    """Give an optimiser the memory of one before; one of another kind starts anew."""
+    if memory["kind"] == type(optimizer).__name__:
+        groups = optimizer.state_dict()["param_groups"]
+        state = as_tensors(memory["state"])
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def rebuild(

@@ -120,6 +120,13 @@ callbacks, device, verbose, warm_start, random_state : object
 
     def _loss(self, output: Tensor, target: Tensor) -> Tensor:
         """Squared error of each row, averaged over the outputs."""
+        if output.shape != target.shape:  # torch would broadcast
+            msg = (
+                f"the module of {type(self).__name__} gave {tuple(output.shape)} for "
+                f"targets of shape {tuple(target.shape)}; it must give one column per "
+                "output."
+            )
+            raise ValueError(msg)
         return (output - target).square().mean(dim=1)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -240,7 +247,7 @@ callbacks, device, verbose, warm_start, random_state : object
         unknown = self.classes_[codes] != y
         if unknown.any():
             msg = (
-                f"y holds {y[unknown][0]!r}, which is none of the classes "
+                f"y holds {y[unknown].tolist()[0]!r}, which is none of the classes "
                 f"{self.classes_.tolist()}."
             )
             raise ValueError(msg)

@@ -13,7 +13,7 @@ from skinterp.compat import check_sample_weight
 from skinterp.neural import _callbacks, _net
 from skinterp.neural._context import resolve_device, torch_scope
 from skinterp.neural._data import TrainingData, split_rows, take
-from skinterp.neural._state import as_arrays, as_tensors
+from skinterp.neural._state import as_arrays, as_tensors, memory_of, remember
 
 __all__ = ["fit_estimator", "input_tensors"]
 
@@ -40,16 +40,16 @@ def fit_estimator(
     fraction = None if epochs is None else estimator.validation_fraction
     strata = estimator._strata(target)
     train, valid = split_rows(len(target), fraction, strata, random_state)
+    # without validation no rows are copied
+    rows = [slice(None)] if valid is None else [train, valid]
+    parts = [take((X, y, target, weight), chosen) for chosen in rows]
     if not go_on:
-        estimator._fit_inputs(*take((X, y, weight), train))
-        estimator._fit_target(*take((target, weight), train))
+        X_train, y_train, target_train, weight_train = parts[0]
+        estimator._fit_inputs(X_train, y_train, weight_train)
+        estimator._fit_target(target_train, weight_train)
     # repeated calls with one seed shuffle the rows anew
     seed = int(random_state.randint(2**31 - 1)) + getattr(estimator, "n_iter_", 0)
-    parts = [(X, target, weight)] if valid is None else [(X, target, weight)] * 2
-    tensors = [
-        as_batch_tensors(estimator, take(part, rows), device)
-        for part, rows in zip(parts, (train, valid), strict=False)
-    ]
+    tensors = [as_batch_tensors(estimator, part, device) for part in parts]
     data = training_data(estimator, tensors, seed)
     interrupt = train_module(estimator, data, seed, go_on=go_on, epochs=epochs)
     estimator._finish_fit(X, y, weight)
@@ -78,7 +78,7 @@ def as_batch_tensors(
     estimator: Any, part: tuple[Any, ...], device: torch.device
 ) -> tuple[Any, ...]:
     """Turn rows, targets and weights into tensors on the device."""
-    X, target, weight = part
+    X, _, target, weight = part
     dtype = getattr(torch, estimator._dtype)
     target = torch.as_tensor(estimator._transform_target(target))
     if target.is_floating_point():
@@ -95,10 +95,11 @@ def input_tensors(
     parts = estimator._transform_inputs(X)
     tensors = []
     for part in parts if isinstance(parts, tuple) else (parts,):
-        tensor = torch.from_numpy(np.array(part)).to(device, dtype)
-        if torch.isinf(tensor).any():
+        with np.errstate(over="ignore"):  # told below, with the cell
+            array = np.array(part, dtype=str(dtype).removeprefix("torch."), order="C")
+        if np.isinf(array).any():
             refuse_overflow(np.asarray(part), dtype)
-        tensors.append(tensor)
+        tensors.append(torch.from_numpy(array).to(device))
     return tuple(tensors)
 
 
@@ -149,9 +150,9 @@ def train_module(
         callbacks, monitor = all_callbacks(estimator, data, epochs)
         kind = getattr(_net, estimator._net_name)
         net = kind.of(estimator, module, data, callbacks)
-        state = vars(estimator).get("_optimizer_state")
-        if epochs is None and state is not None:
-            net.optimizer_.load_state_dict(as_tensors(state))
+        memory = vars(estimator).pop("_optimizer_memory", None)
+        if epochs is None and memory is not None:
+            remember(net.optimizer_, memory)
         interrupt = None
         try:
             net.train(epochs or 1)
@@ -168,7 +169,7 @@ def train_module(
             estimator._after_training(net.module_, data)
         estimator.weights_ = as_arrays(dict(net.module_.state_dict()))
         if epochs is None:
-            estimator._optimizer_state = as_arrays(net.optimizer_.state_dict())
+            estimator._optimizer_memory = memory_of(net.optimizer_)
     record(estimator, net.history, monitor.best_epoch_)
     return interrupt
 

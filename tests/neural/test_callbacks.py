@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from small_nets import PerceptronClassifier, PerceptronRegressor, table
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 callbacks = pytest.importorskip("skorch.callbacks")
 
 
@@ -211,3 +211,133 @@ def test_bar_shows_the_losses():
         PerceptronRegressor(max_epochs=2, verbose=1, random_state=0).fit(X, y)
     assert "PerceptronRegressor" in stream.getvalue()
     assert "valid_loss" in stream.getvalue()
+
+
+@pytest.mark.parametrize("fraction", [0.1, None])
+def test_checkpoints_are_written(tmp_path, fraction):
+    X, y, _ = table()
+    monitor = "valid_loss_best" if fraction else "train_loss_best"
+    kept = callbacks.Checkpoint(monitor=monitor, dirname=tmp_path, f_pickle="net.pkl")
+    last = callbacks.TrainEndCheckpoint(dirname=tmp_path)
+    model = PerceptronRegressor(
+        max_epochs=3,
+        validation_fraction=fraction,
+        callbacks=[kept, last],
+        random_state=0,
+    ).fit(X, y)
+    written = torch.load(tmp_path / "params.pt")
+    np.testing.assert_array_equal(written["0.weight"], model.weights_["0.weight"])
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"params.pt", "optimizer.pt", "history.json", "net.pkl"} < names
+    assert "train_end_params.pt" in names
+
+
+EVENTS = [name for name in dir(callbacks.Callback) if name.startswith("on_")]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("fraction", [0.1, None])
+def test_callback_stops_at_any_event(event, fraction):
+    def stop(self, net, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    X, y, _ = table()
+    stopper = type("Stopper", (callbacks.Callback,), {event: stop})
+    model = PerceptronRegressor(
+        max_epochs=3,
+        verbose=1,
+        validation_fraction=fraction,
+        callbacks=[stopper],
+        random_state=0,
+    )
+    with redirect_stderr(io.StringIO()):
+        model.fit(X, y)
+    epochs = {"on_train_begin": 0, "on_train_end": 3}.get(event, 1)
+    assert model.n_iter_ == len(model.history_["epoch"]) == epochs
+    assert model.best_epoch_ == {
+        "on_epoch_end": 1,
+        "on_train_end": model.best_epoch_,
+    }.get(event, 0)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("event", [*EVENTS, "initialize"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_error_at_any_event_comes_out_as_itself(event, error):
+    def fail(*args, **kwargs):
+        raise error("here")
+
+    X, y, _ = table()
+    failing = type(
+        "Failing",
+        (callbacks.Callback,),
+        {event: lambda self, *args, **kwargs: fail()},
+    )
+    model = PerceptronRegressor(
+        max_epochs=2, verbose=1, callbacks=[failing], random_state=0
+    )
+    with redirect_stderr(io.StringIO()), pytest.raises(error, match="here"):
+        model.fit(X, y)
+    done = event in ("on_epoch_end", "on_train_end") and error is KeyboardInterrupt
+    assert hasattr(model, "weights_") == (done and event == "on_train_end")
+
+
+def test_table_of_skorch_is_printed_when_verbose(capsys):
+    X, y, _ = table()
+    log = ("print_log", callbacks.PrintLog())
+    for verbose in (0, 1):
+        PerceptronRegressor(
+            max_epochs=2, verbose=verbose, callbacks=[log], random_state=0
+        ).fit(X, y)
+        assert ("valid_loss" in capsys.readouterr().out) == bool(verbose)
+
+
+@pytest.mark.parametrize("name", ["_monitor", "a__b"])
+def test_names_that_could_not_be_told_apart_are_refused(name):
+    X, y, _ = table()
+    with pytest.raises(ValueError, match=f"name '{name}'"):
+        PerceptronRegressor(callbacks=[(name, Stops())]).fit(X, y)
+
+
+@pytest.mark.parametrize("callback", [None, Stops])
+def test_parameters_of_what_is_no_instance_cannot_be_set(callback):
+    model = PerceptronRegressor(callbacks=[("stop", callback)])
+    with pytest.raises(ValueError, match="callbacks__stop__epoch"):
+        model.set_params(callbacks__stop__epoch=3)
+    model.set_params(callbacks__stop__epoch=3, callbacks__stop=Stops())
+    assert model.callbacks[0][1].epoch == 3
+
+
+def test_schedule_may_be_a_class_and_is_copied():
+    X, y, _ = table()
+    given = callbacks.LRScheduler("StepLR", step_size=1)
+    for schedule in (callbacks.LRScheduler, given):
+        model = PerceptronRegressor(max_epochs=2, scheduler=schedule, random_state=0)
+        assert len(model.fit(X, y).history_["lr"]) == 2
+    assert not hasattr(given, "lr_scheduler_")
+
+
+def test_several_outputs_of_a_module_are_told():
+    class Pair(PerceptronRegressor):
+        @staticmethod
+        def _build_module(config):
+            class Net(torch.nn.Linear):
+                def forward(self, x):
+                    return super().forward(x), x
+
+            return Net(config["n_in"], config["n_out"])
+
+        def _training_loss(self, module, batch):
+            output, _ = module(*batch.inputs)
+            return batch.mean(self._loss(output, batch.target))
+
+        _validation_loss = _training_loss
+
+    class Looks(callbacks.Callback):
+        def on_batch_end(self, net, batch, training, loss, y_pred, **kwargs):
+            assert not any(part.requires_grad for part in y_pred)
+            net.history.record("seen", float(len(y_pred)))
+
+    X, y, _ = table()
+    model = Pair(max_epochs=1, callbacks=[Looks], random_state=0).fit(X, y)
+    assert model.history_["seen"].tolist() == [2.0]

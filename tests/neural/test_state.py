@@ -177,7 +177,7 @@ def test_partial_fit_keeps_the_moments_of_the_optimiser():
     X, y, _ = table()
     model = PerceptronRegressor(random_state=0).partial_fit(X, y).partial_fit(X, y)
     forgetful = PerceptronRegressor(random_state=0).partial_fit(X, y)
-    del forgetful._optimizer_state
+    del forgetful._optimizer_memory
     forgetful.partial_fit(X, y)
     assert not np.array_equal(model.predict(X), forgetful.predict(X))
 
@@ -201,3 +201,20 @@ def test_partial_fit_learns_the_scales_once():
     scale = model.target_scale_
     model.partial_fit(X, 100 * y)
     np.testing.assert_array_equal(model.target_scale_, scale)
+
+
+def test_parameters_may_change_between_calls_of_partial_fit():
+    X, y, _ = table()
+    model = PerceptronRegressor(random_state=0)
+    kinds = ["adam", "sgd", "lbfgs", "adam", torch.optim.NAdam, "rmsprop", "adagrad"]
+    for i, optimizer in enumerate(kinds):
+        model.set_params(optimizer=optimizer, lr=0.01 * (i + 1)).partial_fit(X, y)
+    rates = np.array([0.01, 0.02, 1.0, 0.04, 0.05, 0.06, 0.07])
+    np.testing.assert_allclose(model.history_["lr"], rates)
+
+
+def test_optimiser_starts_anew_after_a_fit():
+    X, y, _ = table()
+    params = {"warm_start": True, "max_epochs": 1, "random_state": 0}
+    model = PerceptronRegressor(**params).partial_fit(X, y).fit(X, y)
+    assert not hasattr(model, "_optimizer_memory")

@@ -339,3 +339,58 @@ def test_split_is_by_class():
     labels = np.repeat([0, 1], [90, 10])
     _, valid = split_rows(100, 0.2, labels, np.random.RandomState(0))
     assert np.bincount(labels[valid]).tolist() == [18, 2]
+
+
+def test_steps_of_an_epoch_are_of_equal_size():
+    class Sizes(PerceptronRegressor):
+        sizes: list = []
+
+        def _training_loss(self, module, batch):
+            self.sizes.append(len(batch.target))
+            return super()._training_loss(module, batch)
+
+    X, y, _ = table(201)
+    params = {"max_epochs": 1, "validation_fraction": None, "random_state": 0}
+    for size, expected in (
+        (100, [67, 67, 67]),
+        (200, [101, 100]),
+        (201, [201]),
+        (9999, [201]),
+        (1, [1] * 201),
+    ):
+        Sizes.sizes.clear()
+        Sizes(batch_size=size, **params).fit(X, y)
+        assert Sizes.sizes == expected
+
+
+@pytest.mark.parametrize("shape", [(-1,), (-1, 2)])
+def test_output_that_torch_would_broadcast_is_refused(shape):
+    class Wrong(LineRegressor):
+        @staticmethod
+        def _build_module(config):
+            n_out = 2 if len(shape) == 2 else 1
+            return torch.nn.Sequential(
+                torch.nn.Linear(config["n_in"], n_out),
+                torch.nn.Flatten(0) if len(shape) == 1 else torch.nn.Identity(),
+            )
+
+    X, y, _ = table()
+    with pytest.raises(ValueError, match="one column per output"):
+        Wrong(max_epochs=1).fit(X, y)
+
+
+def test_no_rows_are_evaluated_to_none():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=1, random_state=0).fit(X, y)
+    assert model._raw_outputs(X[:0]).shape == (0, 1)
+
+
+def test_layout_of_the_inputs_does_not_matter():
+    X, y, _ = table()
+    model = PerceptronRegressor(max_epochs=2, random_state=0)
+    plain = clone(model).fit(X, y)
+    fortran = clone(model).fit(np.asfortranarray(X), y)
+    np.testing.assert_array_equal(
+        plain.weights_["0.weight"], fortran.weights_["0.weight"]
+    )
+    np.testing.assert_array_equal(plain.predict(X), plain.predict(np.asfortranarray(X)))
