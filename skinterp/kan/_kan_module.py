@@ -24,6 +24,8 @@ _OUTPUTS_AT_ONCE = 64
 _MANY_CODES = 20_000
 # Codes whose coefficients stay in the cache.
 _BLOCK = 8192
+# Up to so many, the hidden units cost less than finding the pieces.
+_FEW_CODES = 8192
 
 
 class KANModule(nn.Module):
@@ -201,6 +203,7 @@ class MetaLearner(nn.Module):
     ) -> None:
         super().__init__()
         self.activation = activation
+        self.few = _FEW_CODES
         self.first = nn.Linear(code_dim, hidden)
         self.second = nn.Linear(hidden, n_coefficients)
         for layer in (self.first, self.second):
@@ -213,7 +216,7 @@ class MetaLearner(nn.Module):
             weight = self.second.weight @ self.first.weight
             bias = self.second.weight @ self.first.bias + self.second.bias
             return nn.functional.linear(codes, weight, bias)
-        if codes.shape[-1] != 1:
+        if codes.shape[-1] != 1 or codes.numel() <= self.few:
             hidden: Tensor = torch.relu(self.first(codes))
             made: Tensor = self.second(hidden)
             return made
@@ -245,14 +248,13 @@ class MetaLearner(nn.Module):
 def _pieces_of(codes: Tensor, kinks: Tensor) -> Tensor:
     """For each code the number of kinks below it."""
     if len(codes) < _MANY_CODES or codes.device.type != "cpu":
-        return torch.bucketize(codes, kinks)
-    place = torch.empty(len(codes), dtype=torch.int64)
+        return torch.bucketize(codes, kinks, out_int32=True)
+    place = torch.empty(len(codes), dtype=torch.int16)
     limits = kinks.tolist()
-    for part, found in zip(codes.split(_BLOCK), place.split(_BLOCK), strict=True):
-        count = torch.zeros(len(part), dtype=torch.int16)
+    for part, count in zip(codes.split(_BLOCK), place.split(_BLOCK), strict=True):
+        count.zero_()
         for limit in limits:
             count += part > limit
-        found.copy_(count)
     return place
 
 
@@ -267,7 +269,7 @@ class _Lines(torch.autograd.Function):
         parts = (t.split(_BLOCK) for t in (codes, place, made))
         for code, piece, out in zip(*parts, strict=True):
             # embedding copies whole rows, which indexing does not
-            rows = nn.functional.embedding(piece, lines)
+            rows = nn.functional.embedding(piece.long(), lines)
             torch.addcmul(rows[:, k:], rows[:, :k], code, out=out)
         return made
 
@@ -280,6 +282,7 @@ class _Lines(torch.autograd.Function):
         for_slopes, for_starts = torch.zeros_like(slopes), torch.zeros_like(slopes)
         parts = (t.split(_BLOCK) for t in (codes, place, gradients[0], for_codes))
         for code, piece, given, out in zip(*parts, strict=True):
+            piece = piece.long()  # kept short between the passes
             slope = nn.functional.embedding(piece, slopes)
             torch.sum(slope.mul_(given), dim=1, keepdim=True, out=out)
             for_starts.index_add_(0, piece, given)

@@ -159,6 +159,7 @@ def as_network(learner: Any, codes: Any) -> Any:
 def test_pieces_are_the_network(n_codes: int) -> None:
     """Values and all gradients of the look-up are those of the hidden units."""
     learner = modules.MetaLearner(1, 32, 9, "relu").double()
+    learner.few = 0  # else few codes go through the hidden units
     set_biases(learner)
     with torch.no_grad():
         learner.first.weight[:2] = 0.0  # units that are on or off for all codes
@@ -178,6 +179,7 @@ def test_pieces_are_the_network(n_codes: int) -> None:
 def test_pieces_hold_at_and_between_kinks(biases: list[float], seed: int) -> None:
     torch.manual_seed(seed)
     learner = modules.MetaLearner(1, len(biases), 3, "relu").double()
+    learner.few = 0
     with torch.no_grad():
         learner.first.bias[:] = torch.tensor(biases, dtype=torch.float64)
         kinks = -learner.first.bias / learner.first.weight[:, 0]
@@ -189,7 +191,8 @@ def test_pieces_hold_at_and_between_kinks(biases: list[float], seed: int) -> Non
 def test_gradients_of_codes() -> None:
     """With a code at no kink."""
     module = meta((2, 3, 2))
-    for learner in module.learners:
+    for learner, few in zip(module.learners, (0, 100), strict=True):
+        learner.few = few
         set_biases(learner)
     x = torch.rand(4, 2, dtype=torch.float64) * 2 - 1
     codes = [p.detach().clone().requires_grad_(True) for p in module.codes]
