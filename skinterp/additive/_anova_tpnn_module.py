@@ -14,6 +14,8 @@ __all__ = ["TensorProductNet"]
 
 # At the start: narrowest width in ranges of the feature, size of the coefficients.
 NARROWEST, FIRST_WEIGHTS = 1 / 16, 0.1
+# How much stronger coefficients are pulled to zero per further feature of their term.
+ORDER_FACTOR = 10.0
 # Elements of the largest tensor of an evaluation; more rows are taken in parts.
 _BUDGET = 2**22
 _TINY = 1e-12
@@ -260,14 +262,15 @@ class Terms(nn.Module):
         u = t if len(self.t) > 1 else 0
         weights = self.coefficients()[t] / self.n_members
         weights = weights * (self.mean[t] / self.deviation[t]).prod(0).unsqueeze(-1)
-        made = weights
+        made = weights.unsqueeze(0)
         for i in range(self.order - 1, -1, -1):
             z = (axes[i].unsqueeze(-1) - self.t[u, i]) * torch.exp(-self.log_tau[u, i])
             phi = 1 - torch.sigmoid(z) / self.mean[t, i]
-            last = i == self.order - 1
-            phi = phi.view(len(phi), *[1] * (made.ndim - 2), *phi.shape[1:], 1)
-            made = phi * made if last else phi * made.unsqueeze(0)
-        return made.sum(-2)
+            if i > 0:
+                made = (phi[:, None, :, None] * made).flatten(0, 1)
+            else:
+                made = torch.einsum("ak,bkc->abc", phi, made)
+        return made.reshape(*map(len, axes), -1)
 
 
 def parts_of(X: Tensor, width: int) -> list[slice]:
@@ -372,14 +375,17 @@ class TensorProductNet(nn.Module):
         drawn = torch.frac((X @ self.dials).abs() + 0.5)
         return (drawn < share).to(X.dtype) / share
 
-    def norm(self) -> Tensor:
-        """Sum over terms of the norm of the coefficients, averaged over members."""
+    def squares(self) -> Tensor:
+        """Sum of the squared coefficients of the scaled bases, averaged over members.
+
+        Those of two features count more than those of one, and so on: there are more
+        surfaces than curves that fit a noise.
+        """
         total = self.intercept.new_zeros(())
         for block in self.blocks():
-            size = (len(block.columns), self.n_members, -1)
-            square = block.coefficients().reshape(size).square().sum(2)
-            total = total + (square + _TINY).sqrt().sum() / self.n_members
-        return total
+            square = block.coefficients().square().sum()
+            total = total + square * ORDER_FACTOR ** (block.order - 1)
+        return total / self.n_members
 
     def mean_square(self, X: Tensor) -> Tensor:
         """Mean over rows, terms and outputs of the squared terms."""

@@ -215,21 +215,15 @@ def _score(
 
 
 def _quadrants(up: Float, down: Float) -> float:
-    """Gain of the best cut of both features, beyond that of their margins."""
-    first = up.cumsum(0).cumsum(1), down.cumsum(0).cumsum(1)
-    gain = 0.0
-    for part, rest in (_corner_sums(up, down, first),):
-        gain = float((part**2 / np.maximum(rest, 1.0)).sum(0).max())
-    return gain
+    """Gain of the best cut of both features."""
+    sums, sizes = _corner_sums(up), _corner_sums(down)
+    gain = (sums**2 / np.maximum(sizes, 1.0)).sum(axis=0).max()
+    return float(gain)
 
 
-def _corner_sums(
-    up: Float, down: Float, first: tuple[Float, Float]
-) -> tuple[Float, Float]:
-    made = []
-    for whole, low in zip((up, down), first, strict=True):
-        ll = low[:-1, :-1]
-        lu = low[:-1, -1:] - ll
-        ul = low[-1:, :-1] - ll
-        made.append(np.stack([ll, lu, ul, whole.sum() - ll - lu - ul]))
-    return made[0], made[1]
+def _corner_sums(cells: Float) -> Float:
+    """Sums over the four quadrants of each cut, of shape (4, n_cuts, n_cuts)."""
+    below = cells.cumsum(0).cumsum(1)
+    both = below[:-1, :-1]
+    first, second = below[:-1, -1:] - both, below[-1:, :-1] - both
+    return np.stack([both, first, second, cells.sum() - both - first - second])

@@ -1,0 +1,237 @@
+"""What the two estimators of ANOVA-TPNN share: terms, training, explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skinterp.additive._anova_tpnn_explain import explain_rows, explain_terms
+from skinterp.additive._anova_tpnn_inputs import (
+    apply_scaler,
+    density_of,
+    fit_scaler,
+    points_to_draw,
+)
+from skinterp.additive._anova_tpnn_terms import (
+    check_monotone,
+    check_terms,
+    constant_columns,
+    make_grid,
+    rank_pairs,
+)
+from skinterp.base import ExplainableMixin, feature_names_of
+from skinterp.compat import Integral, Interval, Real, StrOptions, check_is_fitted
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+    from skinterp.explanation import Explanation
+    from skinterp.neural import Batch, TrainingData
+
+__all__ = ["CONSTRAINTS", "AdditiveNetwork"]
+
+# Points per column on which terms of one feature, and of two, are trained.
+_FINE, _COARSE = 256, 64
+_COUNT = Interval(Integral, 1, None, closed="left")
+_WEIGHT = Interval(Real, 0, None, closed="left")
+CONSTRAINTS: dict[str, list[Any]] = {
+    "order": [Interval(Integral, 1, 4, closed="both")],
+    "interactions": [StrOptions({"auto", "all"}), list, tuple],
+    "max_interactions": [Interval(Integral, 0, None, closed="left"), None],
+    "n_bases": [_COUNT],
+    "n_members": [_COUNT],
+    "subsample": [Interval(Real, 0, 1, closed="right")],
+    "init_tau_scale": [
+        StrOptions({"mixed"}),
+        Interval(Real, 0, None, closed="neither"),
+    ],
+    "shared_basis": ["boolean"],
+    "monotone": [Mapping, None],
+    "input_transform": [StrOptions({"quantile", "standard"}), None],
+    "component_penalty": [_WEIGHT],
+    "term_penalty": [_WEIGHT],
+}
+
+
+class AdditiveNetwork(ExplainableMixin):
+    """What the classifier and the regressor share."""
+
+    explains: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "global": ("shape-functions",),
+        "local": ("shape-functions", "attribution"),
+    }
+
+    # -- the terms and the module -----------------------------------------------------
+    def _fit_inputs(self, X: Any, y: Any, sample_weight: Any) -> None:
+        names = feature_names_of(self)
+        signs = check_monotone(self.monotone, names)
+        fixed = check_terms(self.interactions, self.order, X.shape[1], signs)
+        flat = constant_columns(X, names)
+        self._n_rows_ = len(X)
+        self._transform_ = self.input_transform
+        self._scaler_ = fit_scaler(self._transform_, X, sample_weight)
+        Z = self._transform_inputs(X)
+        self._fine_ = make_grid(Z, sample_weight, _FINE)
+        self._coarse_ = make_grid(Z, sample_weight, _COARSE)
+        used = [j for j in range(X.shape[1]) if j not in flat]
+        if fixed is None:
+            fixed = self._choose_pairs(Z, y, sample_weight, used, signs)
+        inner = [term for term in fixed if not set(term) & set(flat)]
+        # by order, so that the terms of one order are one tensor
+        inner.sort(key=len)
+        self.terms_ = [(j,) for j in used] + inner
+
+    def _choose_pairs(
+        self, Z: Any, y: Any, weight: Any, used: list[int], signs: Any
+    ) -> list[tuple[int, ...]]:
+        if self.order == 1:
+            return []
+        free = [j for j in used if j not in signs]
+        if self.interactions == "all":
+            return [(i, j) for a, i in enumerate(free) for j in free[a + 1 :]]
+        limit = self.max_interactions
+        limit = 2 * len(used) if limit is None else limit
+        n_classes, target = self._codes_of(y)
+        return rank_pairs(Z, target, weight, n_classes, free)[:limit]
+
+    def _transform_inputs(self, X: Any) -> Any:
+        return apply_scaler(self._transform_, self._scaler_, X)
+
+    def _module_config(self, data: TrainingData) -> dict[str, Any]:
+        signs = np.zeros(data.n_features)
+        for j, sign in check_monotone(self.monotone, feature_names_of(self)).items():
+            signs[j] = sign
+        return {
+            "terms": tuple(self.terms_),
+            "n_bases": int(self.n_bases),
+            "n_members": int(self.n_members),
+            "n_outputs": data.n_outputs,
+            "fine": self._fine_,
+            "coarse": self._coarse_,
+            "shared_basis": bool(self.shared_basis),
+            "signs": signs,
+        }
+
+    @staticmethod
+    def _build_module(config: Mapping[str, Any]) -> Module:
+        from skinterp.additive._anova_tpnn_module import TensorProductNet
+
+        return TensorProductNet(config)
+
+    def _initialise(self, module: Module, data: TrainingData) -> None:
+        module.start(data.X, data.generator, self.init_tau_scale)
+        if data.n_classes:
+            module.start_intercept(data.target, data.weight, data.n_classes)
+
+    # -- the training -----------------------------------------------------------------
+    def _training_loss(self, module: Module, batch: Batch) -> Tensor:
+        module.confine()
+        (X,) = batch.inputs
+        members = module.binned(X)
+        # each member has its own loss, as if it were trained alone
+        losses = [self._loss(part, batch.target) for part in members.unbind(1)]
+        per_row = self._stack(losses)
+        if self.subsample < 1:
+            per_row = per_row * module.admit(X, self.subsample)
+        loss = batch.mean(per_row.mean(1))
+        if self.term_penalty:
+            loss = loss + self.term_penalty / self._n_rows_ * module.squares()
+        if self.component_penalty:
+            loss = loss + self.component_penalty * module.mean_square(X)
+        return loss
+
+    def _validation_loss(self, module: Module, batch: Batch) -> Tensor:
+        output = module.binned(batch.inputs[0]).mean(1)
+        return batch.mean(self._loss(output, batch.target))
+
+    @staticmethod
+    def _stack(losses: list[Tensor]) -> Tensor:
+        import torch
+
+        return torch.stack(losses, dim=1)
+
+    def _optimizer_options(self) -> dict[str, Any]:
+        return {"betas": (0.9, 0.99)} if self.optimizer in ("adam", "adamw") else {}
+
+    def _end_of_epoch(self, module: Module, data: TrainingData, epoch: int) -> None:
+        module.confine()
+
+    def _after_training(self, module: Module, data: TrainingData) -> None:
+        module.confine()
+        module.set_constants(data.X, data.weight)
+
+    # -- what is known after the training ---------------------------------------------
+    def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        parts = self._components(X)
+        mean = np.average(parts, axis=0, weights=sample_weight)
+        variance = np.average((parts - mean) ** 2, axis=0, weights=sample_weight)
+        self.term_importances_ = np.sqrt(variance)
+        total = variance.sum(axis=0)
+        self.sobol_ = variance / np.where(total > 0, total, 1.0)
+        intercept = self._in_units(self.weights_["intercept"], shift=True)
+        self.intercept_ = float(intercept) if intercept.ndim == 0 else intercept
+        columns = range(X.shape[1])
+        self._points_ = tuple(points_to_draw(X[:, j]) for j in columns)
+        self._density_ = tuple(density_of(X[:, j]) for j in columns)
+
+    def _components(self, X: Any) -> NDArray[np.float64]:
+        """Terms for validated rows; a last axis for outputs where there are several."""
+        parts = self._evaluate(X, lambda module, Z: module.components(Z))
+        return self._in_units(parts)
+
+    def _in_units(self, raw: Any, *, shift: bool = False) -> NDArray[np.float64]:
+        """From the module's outputs to the units of y, or logits."""
+        values = np.asarray(raw, dtype=np.float64)
+        scale = getattr(self, "target_scale_", None)
+        if scale is not None:
+            values = values * scale
+            if shift:
+                values = values + self.target_mean_
+        return values[..., 0] if values.shape[-1] == 1 else values
+
+    def _on_grid(self, term: tuple[int, ...], grid: Any) -> NDArray[np.float64]:
+        """One term at all combinations of points of its features."""
+        import torch
+
+        rows = np.zeros((max(map(len, grid)), self.n_features_in_))
+        for j, points in zip(term, grid, strict=True):
+            rows[: len(points), j] = points
+            rows[len(points) :, j] = points[-1]
+        Z = self._transform_inputs(rows)
+        module, device, dtype = self._module_on()
+        axes = [
+            torch.as_tensor(Z[: len(points), j], dtype=dtype, device=device)
+            for j, points in zip(term, grid, strict=True)
+        ]
+        return self._in_units(module.surface(tuple(term), axes).cpu().numpy())
+
+    def components(self, X: Any) -> NDArray[np.float64]:
+        """Evaluate each term at rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_terms) or (n_samples, n_terms, n_outputs)
+            In the order of ``terms_``, in units of y, for a classifier in logits. With
+            ``intercept_`` they sum to ``predict``, or to ``decision_function``.
+        """
+        check_is_fitted(self)
+        return self._components(self._validate_X(X))
+
+    def _explain(self, X: Any, *, kind: str) -> Explanation:
+        if X is None:
+            return explain_terms(self)
+        return explain_rows(self, X, kind)
+
+    @classmethod
+    def _test_params(cls) -> list[dict[str, Any]]:
+        cheap = {"max_epochs": 4, "n_bases": 4, "lr": 0.05}
+        return [{**cheap, "max_interactions": 2}]
