@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -226,11 +227,17 @@ def recorded_names(history: Any) -> list[str]:
     """Name the numbers of an epoch: losses, rate, and what callbacks have scored."""
     names = ("train_loss", "valid_loss", "lr")
     # times differ from fit to fit, and a model is the same for the same seed
-    spared = (*names, "dur", "event_lr")
+    spared = (*names, "epoch", "dur", "event_lr", "train_batch_count")
     found = dict.fromkeys(name for epoch in history for name in epoch)
     scored = [
         name
         for name in found
-        if name not in spared and isinstance(history[-1].get(name), float)
+        if name not in spared
+        and all(is_number(epoch[name]) for epoch in history if name in epoch)
     ]
     return [name for name in names if name in found] + scored
+
+
+def is_number(value: Any) -> bool:
+    """Tell scores from marks, texts and what else callbacks record."""
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -341,3 +341,23 @@ def test_several_outputs_of_a_module_are_told():
     X, y, _ = table()
     model = Pair(max_epochs=1, callbacks=[Looks], random_state=0).fit(X, y)
     assert model.history_["seen"].tolist() == [2.0]
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3)])
+def test_numbers_that_callbacks_record_stand_in_the_history(value):
+    class Records(callbacks.Callback):
+        def on_epoch_end(self, net, **kwargs):
+            if len(net.history) == 2:
+                net.history.record("mine", value)
+            net.history.record("text", "none")
+            net.history.record("mark", True)
+
+    X, y, _ = table()
+    model = PerceptronRegressor(
+        max_epochs=3, warm_start=True, callbacks=[Records], random_state=0
+    ).fit(X, y)
+    np.testing.assert_array_equal(model.history_["mine"], [np.nan, 3, np.nan])
+    expected = ["epoch", "train_loss", "valid_loss", "lr", "mine"]
+    assert list(model.history_) == expected
+    model.set_params(callbacks=None, max_epochs=1).fit(X, y)
+    np.testing.assert_array_equal(model.history_["mine"], [np.nan, 3] + [np.nan] * 2)
