@@ -28,18 +28,18 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     interactions : {"auto", "all"} or list of tuple of int, default="auto"
         Terms of several features. "auto" takes the pairs that explain most of what
         curves leave, found by step functions on 16 x 16 cells; "all" takes all pairs.
-    max_interactions : int, default=None
-        Number of pairs that "auto" takes. None takes twice as many as features.
+    max_interactions : int, default=50
+        Number of pairs that "auto" takes at most. None sets no limit.
     n_bases : int, default=16
         Products of logistic functions per term and member.
-    n_members : int, default=8
+    n_members : int, default=16
         Number of networks that are trained side by side, from other starts, and
         averaged term by term, so that there is one curve or surface per term.
-    subsample : float in (0, 1], default=0.8
+    subsample : float in (0, 1], default=0.6
         Share of the training rows that each member sees.
     init_tau_scale : float or "mixed", default="mixed"
         Width of the logistic functions at the start, in ranges of the feature. "mixed"
-        spreads them from 1/16 to 1, so that both smooth and bumpy functions are found.
+        spreads them from 1/64 to 1, so that both smooth and bumpy functions are found.
     shared_basis : bool, default=False
         Whether all terms of one order use the same logistic functions, with
         coefficients of their own: fewer parameters for wide tables.
@@ -50,10 +50,13 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         What is done to features first: map ranks to [-1, 1], standardise, or nothing.
     component_penalty : float, default=0.0
         Weight of the mean over terms of their squared norms in the loss.
-    term_penalty : float, default=100.0
-        How strongly coefficients are pulled to zero: as by so many rows that say zero,
-        and ten times as strongly per further feature of a term.
-    max_epochs, batch_size, lr, optimizer, scheduler, validation_fraction : object
+    term_penalty : float, default=200.0
+        How strongly coefficients are pulled to zero: as by so many rows, as noisy as
+        the loss that is left, that say zero; and ten times as strongly per further
+        feature of a term.
+    batch_size : int or "auto", default="auto"
+        Rows per step. "auto" takes an eighth of the rows, from 16 to 512.
+    max_epochs, lr, optimizer, scheduler, validation_fraction : object
         As in `skinterp.neural.NeuralEstimator`, with other defaults.
     patience, callbacks, device, verbose, warm_start, random_state : object
         As in `skinterp.neural.NeuralEstimator`.
@@ -124,19 +127,19 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         *,
         order: int = 2,
         interactions: Any = "auto",
-        max_interactions: int | None = None,
+        max_interactions: int | None = 50,
         n_bases: int = 16,
-        n_members: int = 8,
-        subsample: float = 0.8,
+        n_members: int = 16,
+        subsample: float = 0.6,
         init_tau_scale: Any = "mixed",
         shared_basis: bool = False,
         monotone: Any = None,
         input_transform: str | None = "quantile",
         component_penalty: float = 0.0,
-        term_penalty: float = 100.0,
-        max_epochs: int = 100,
-        batch_size: int = 256,
-        lr: float = 0.02,
+        term_penalty: float = 200.0,
+        max_epochs: int = 60,
+        batch_size: Any = "auto",
+        lr: float = 0.05,
         optimizer: Any = "adam",
         scheduler: Any = "cosine",
         validation_fraction: float | None = 0.1,
@@ -193,7 +196,9 @@ init_tau_scale, shared_basis, monotone, input_transform, component_penalty, \
 term_penalty : object
         As in `ANOVATPNNRegressor`. ``monotone`` is for two classes only, in favour of
         the second.
-    max_epochs, batch_size, lr, optimizer, scheduler, validation_fraction : object
+    batch_size : int or "auto", default="auto"
+        Rows per step. "auto" takes an eighth of the rows, from 16 to 512.
+    max_epochs, lr, optimizer, scheduler, validation_fraction : object
         As in `skinterp.neural.NeuralEstimator`, with other defaults.
     patience, callbacks, device, verbose, warm_start, random_state : object
         As in `skinterp.neural.NeuralEstimator`.
@@ -243,19 +248,19 @@ term_penalty : object
         *,
         order: int = 2,
         interactions: Any = "auto",
-        max_interactions: int | None = None,
+        max_interactions: int | None = 50,
         n_bases: int = 16,
-        n_members: int = 8,
-        subsample: float = 0.8,
+        n_members: int = 16,
+        subsample: float = 0.6,
         init_tau_scale: Any = "mixed",
         shared_basis: bool = False,
         monotone: Any = None,
         input_transform: str | None = "quantile",
         component_penalty: float = 0.0,
-        term_penalty: float = 100.0,
-        max_epochs: int = 100,
-        batch_size: int = 256,
-        lr: float = 0.02,
+        term_penalty: float = 200.0,
+        max_epochs: int = 60,
+        batch_size: Any = "auto",
+        lr: float = 0.05,
         optimizer: Any = "adam",
         scheduler: Any = "cosine",
         validation_fraction: float | None = 0.1,

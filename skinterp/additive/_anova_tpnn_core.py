@@ -24,6 +24,7 @@ from skinterp.additive._anova_tpnn_terms import (
 )
 from skinterp.base import ExplainableMixin, feature_names_of
 from skinterp.compat import Integral, Interval, Real, StrOptions, check_is_fitted
+from skinterp.neural import NeuralEstimator
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,6 +40,7 @@ _FINE, _COARSE = 256, 64
 _COUNT = Interval(Integral, 1, None, closed="left")
 _WEIGHT = Interval(Real, 0, None, closed="left")
 CONSTRAINTS: dict[str, list[Any]] = {
+    "batch_size": [StrOptions({"auto"}), _COUNT],
     "order": [Interval(Integral, 1, 4, closed="both")],
     "interactions": [StrOptions({"auto", "all"}), list, tuple],
     "max_interactions": [Interval(Integral, 0, None, closed="left"), None],
@@ -57,13 +59,26 @@ CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class AdditiveNetwork(ExplainableMixin):
+class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     """What the classifier and the regressor share."""
 
     explains: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "global": ("shape-functions",),
         "local": ("shape-functions", "attribution"),
     }
+
+    order: int
+    interactions: Any
+    max_interactions: int | None
+    n_bases: int
+    n_members: int
+    subsample: float
+    init_tau_scale: Any
+    shared_basis: bool
+    monotone: Any
+    input_transform: str | None
+    component_penalty: float
+    term_penalty: float
 
     # -- the terms and the module -----------------------------------------------------
     def _fit_inputs(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -85,6 +100,10 @@ class AdditiveNetwork(ExplainableMixin):
         inner.sort(key=len)
         self.terms_ = [(j,) for j in used] + inner
 
+    def _codes_of(self, y: Any) -> tuple[int, Any]:
+        """Give the number of classes, 0 for numbers, and the target for screening."""
+        raise NotImplementedError
+
     def _choose_pairs(
         self, Z: Any, y: Any, weight: Any, used: list[int], signs: Any
     ) -> list[tuple[int, ...]]:
@@ -94,7 +113,6 @@ class AdditiveNetwork(ExplainableMixin):
         if self.interactions == "all":
             return [(i, j) for a, i in enumerate(free) for j in free[a + 1 :]]
         limit = self.max_interactions
-        limit = 2 * len(used) if limit is None else limit
         n_classes, target = self._codes_of(y)
         return rank_pairs(Z, target, weight, n_classes, free)[:limit]
 
@@ -122,13 +140,13 @@ class AdditiveNetwork(ExplainableMixin):
 
         return TensorProductNet(config)
 
-    def _initialise(self, module: Module, data: TrainingData) -> None:
+    def _initialise(self, module: Any, data: TrainingData) -> None:
         module.start(data.X, data.generator, self.init_tau_scale)
         if data.n_classes:
             module.start_intercept(data.target, data.weight, data.n_classes)
 
     # -- the training -----------------------------------------------------------------
-    def _training_loss(self, module: Module, batch: Batch) -> Tensor:
+    def _training_loss(self, module: Any, batch: Batch) -> Tensor:
         module.confine()
         (X,) = batch.inputs
         members = module.binned(X)
@@ -139,12 +157,14 @@ class AdditiveNetwork(ExplainableMixin):
             per_row = per_row * module.admit(X, self.subsample)
         loss = batch.mean(per_row.mean(1))
         if self.term_penalty:
-            loss = loss + self.term_penalty / self._n_rows_ * module.squares()
+            # rows say the less the noisier they are: against the loss that is left
+            strength = self.term_penalty / self._n_rows_ * loss.detach()
+            loss = loss + strength * module.squares()
         if self.component_penalty:
             loss = loss + self.component_penalty * module.mean_square(X)
         return loss
 
-    def _validation_loss(self, module: Module, batch: Batch) -> Tensor:
+    def _validation_loss(self, module: Any, batch: Batch) -> Tensor:
         output = module.binned(batch.inputs[0]).mean(1)
         return batch.mean(self._loss(output, batch.target))
 
@@ -154,13 +174,18 @@ class AdditiveNetwork(ExplainableMixin):
 
         return torch.stack(losses, dim=1)
 
+    def _rows_per_step(self, n_rows: int) -> int:
+        if self.batch_size != "auto":
+            return int(self.batch_size)
+        return max(16, min(512, n_rows // 8))
+
     def _optimizer_options(self) -> dict[str, Any]:
         return {"betas": (0.9, 0.99)} if self.optimizer in ("adam", "adamw") else {}
 
-    def _end_of_epoch(self, module: Module, data: TrainingData, epoch: int) -> None:
+    def _end_of_epoch(self, module: Any, data: TrainingData, epoch: int) -> None:
         module.confine()
 
-    def _after_training(self, module: Module, data: TrainingData) -> None:
+    def _after_training(self, module: Any, data: TrainingData) -> None:
         module.confine()
         module.set_constants(data.X, data.weight)
 
@@ -207,7 +232,8 @@ class AdditiveNetwork(ExplainableMixin):
             torch.as_tensor(Z[: len(points), j], dtype=dtype, device=device)
             for j, points in zip(term, grid, strict=True)
         ]
-        return self._in_units(module.surface(tuple(term), axes).cpu().numpy())
+        surface: Any = module.surface
+        return self._in_units(surface(tuple(term), axes).cpu().numpy())
 
     def components(self, X: Any) -> NDArray[np.float64]:
         """Evaluate each term at rows.

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 __all__ = ["TensorProductNet"]
 
 # At the start: narrowest width in ranges of the feature, size of the coefficients.
-NARROWEST, FIRST_WEIGHTS = 1 / 16, 0.1
+NARROWEST, FIRST_WEIGHTS = 1 / 64, 0.1
 # How much stronger coefficients are pulled to zero per further feature of their term.
 ORDER_FACTOR = 10.0
 # Elements of the largest tensor of an evaluation; more rows are taken in parts.

@@ -50,16 +50,16 @@ def make_grid(X: Float, weight: Float | None, n_points: int) -> dict[str, Float]
 
 def _bins_of(x: Float, weight: Float | None, n_points: int) -> tuple[Float, Float]:
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    mass = counts.astype(float)
+    mass: Float = counts.astype(np.float64)
     if weight is not None:
-        mass = np.bincount(inverse, weights=weight)
-    mass /= mass.sum()
+        mass = np.bincount(inverse, weights=weight).astype(np.float64)
+    mass = mass / mass.sum()
     if len(values) <= n_points:
         return values, mass
     middle = np.cumsum(mass) - mass / 2
     code = np.minimum((middle * n_points).astype(int), n_points - 1)
-    share = np.bincount(code, weights=mass)
-    centre = np.bincount(code, weights=mass * values)
+    share: Float = np.bincount(code, weights=mass).astype(np.float64)
+    centre: Float = np.bincount(code, weights=mass * values).astype(np.float64)
     there = share > 0
     return centre[there] / share[there], share[there]
 
@@ -201,17 +201,21 @@ def _derivatives(
 def _score(
     a: NDArray[np.int64], b: NDArray[np.int64], gradient: Float, hessian: Float
 ) -> float:
-    size = _SCREEN_BINS
-    code = a * size + b
+    code = a * _SCREEN_BINS + b
     total = 0.0
     for c in range(gradient.shape[1]):
-        up = np.bincount(code, gradient[:, c], size * size).reshape(size, size)
-        down = np.bincount(code, hessian[:, c], size * size).reshape(size, size)
+        up: Float = _table(code, gradient[:, c])
+        down: Float = _table(code, hessian[:, c])
         noise = gradient[:, c] @ gradient[:, c] / max(hessian[:, c].sum(), 1e-300)
         shrunk = down / (down + 10.0)
         gain = (shrunk * up**2 / np.maximum(down, 1e-12)).sum() - noise * shrunk.sum()
         total += gain + _quadrants(up, down)
     return total
+
+
+def _table(code: NDArray[np.int64], weight: Float) -> Float:
+    sums = np.bincount(code, weight, _SCREEN_BINS**2).astype(np.float64)
+    return sums.reshape(_SCREEN_BINS, _SCREEN_BINS)
 
 
 def _quadrants(up: Float, down: Float) -> float:

@@ -213,6 +213,10 @@ default="adam"
         """Give further arguments of the optimiser."""
         return {}
 
+    def _rows_per_step(self, n_rows: int) -> int:
+        """Give the size of a batch, given the number of training rows."""
+        return int(self.batch_size)
+
     def _end_of_epoch(self, module: Module, data: TrainingData, epoch: int) -> None:
         """Do what an epoch needs before it is validated."""
 

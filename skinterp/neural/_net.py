@@ -76,7 +76,7 @@ class Net(NeuralNet):
             criterion=torch.nn.Identity,  # the loss is the owner's
             lr=owner.lr,
             max_epochs=owner.max_epochs,
-            batch_size=owner.batch_size,
+            batch_size=owner._rows_per_step(len(data)),
             train_split=None,
             callbacks=callbacks,
             device=str(data.target.device),
@@ -188,7 +188,7 @@ class Net(NeuralNet):
         data, owner, module = self.data, self.owner, self.module_
         module.train()
         n_rows = len(data)
-        size = n_rows if owner.optimizer == "lbfgs" else int(owner.batch_size)
+        size = n_rows if owner.optimizer == "lbfgs" else owner._rows_per_step(n_rows)
         count = -(-n_rows // size)
         order = torch.randperm(n_rows, generator=data.generator)
         order = order.to(data.target.device)
