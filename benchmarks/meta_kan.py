@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from kan import KAN as PyKAN
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -197,35 +198,19 @@ def three(d: int, seed: int) -> dict[str, Any]:
         max_iter=2000,
         random_state=seed,
     )
+    scaled = TransformedTargetRegressor(mlp, transformer=StandardScaler())
     return {
         "KAN": KANRegressor(**shape),
         "MetaKAN": MetaKANRegressor(**shape, share="all", meta_hidden=16),
-        "MLP": make_pipeline(StandardScaler(), ScaledTarget(mlp)),
+        "MLP": make_pipeline(StandardScaler(), scaled),
     }
-
-
-class ScaledTarget:
-    """Standardise the target, as the networks of curves do by themselves."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def fit(self, X: Any, y: Any) -> ScaledTarget:
-        """Fit on the standardised target."""
-        self.mean, self.scale = y.mean(), y.std()
-        self.model.fit(X, (y - self.mean) / self.scale)
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict in the target's own units."""
-        return self.model.predict(X) * self.scale + self.mean
 
 
 def n_parameters(model: Any) -> int:
     """Count the trained numbers of any of the models."""
     if hasattr(model, "n_parameters_"):
         return int(model.n_parameters_)
-    inner = model[-1].model
+    inner = model[-1].regressor_
     return sum(part.size for part in [*inner.coefs_, *inner.intercepts_])
 
 

@@ -22,6 +22,7 @@ KIND_TITLES = {
     "attribution": "How much each feature adds to an output",
     "interactions": "What features add together",
     "shape-functions": "Curves of the effect of each feature",
+    "edge-curves": "A network drawn with a curve on each edge",
     "rules": "Conditions under which the model gives a class",
     "expression": "A formula",
     "selection": "Which features are needed",

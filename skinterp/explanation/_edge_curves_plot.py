@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def draw_network(curves: EdgeCurves, ax: Axes | None) -> Axes:
         _draw_layer(curves, ax, layout, layer, importance)
     _draw_nodes(curves, ax, layout)
     ax.set_xlim(-0.6, layout.width - 0.4)
-    ax.set_ylim(-0.55, curves.n_layers + 0.42)
+    ax.set_ylim(-0.6, curves.n_layers + 0.42)
     ax.set_axis_off()
     ax.set_title(_title(curves, layout), fontsize="medium")
     return ax
@@ -53,11 +54,11 @@ def draw_network(curves: EdgeCurves, ax: Axes | None) -> Axes:
 def _lay_out(curves: EdgeCurves, importance: Floats) -> _Layout:
     shares = curves.node_importances()
     kept = []
-    for share in shares:
-        best = np.argsort(-share, kind="stable")[:MAX_NODES]
-        kept.append(sorted(int(j) for j in best))
+    for share, ends in zip(shares, _ends(curves), strict=True):
+        best = [int(j) for j in np.argsort(-share, kind="stable") if int(j) in ends]
+        kept.append(sorted(best[:MAX_NODES]))
     edges = [_edges_drawn(curves, i, kept, importance) for i in range(curves.n_layers)]
-    width = float(max(*map(len, edges), *map(len, kept), 3))
+    width = float(max(*map(len, edges), *(1.2 * len(k) for k in kept), 3))
     nodes = [
         {j: (i + 0.5) * width / len(layer) - 0.5 for i, j in enumerate(layer)}
         for layer in kept
@@ -65,6 +66,18 @@ def _lay_out(curves: EdgeCurves, importance: Floats) -> _Layout:
     for layer, drawn in enumerate(edges):
         _untangle(curves, drawn, nodes[layer], nodes[layer + 1])
     return _Layout(nodes, edges, width, 0.8)
+
+
+def _ends(curves: EdgeCurves) -> list[set[int]]:
+    """Nodes that edges which are shown start from or lead to, and all outputs."""
+    assert curves.shown is not None
+    found: list[set[int]] = [set() for _ in curves.widths]
+    found[-1] = set(range(int(curves.widths[-1])))
+    for edge in curves.shown:
+        layer, source, target = curves.ends_of(int(edge))
+        found[layer].add(source)
+        found[layer + 1].add(target)
+    return found
 
 
 def _edges_drawn(
@@ -172,10 +185,10 @@ def _draw_box(
 def _draw_nodes(curves: EdgeCurves, ax: Axes, layout: _Layout) -> None:
     last = curves.n_layers
     for layer, nodes in enumerate(layout.nodes):
-        room = layout.width / len(nodes)
+        room = layout.width / max(1, len(nodes))
         for node, x in nodes.items():
             ax.plot([x], [layer], "o", ms=7, color=INK, zorder=5)
-            name = shorten(node_name(curves, layer, node), max(5, int(9 * room)))
+            name = _broken(node_name(curves, layer, node), max(6, int(10 * room)))
             if layer in (0, last):
                 below = layer == 0
                 ax.annotate(
@@ -210,6 +223,14 @@ def _draw_nodes(curves: EdgeCurves, ax: Axes, layout: _Layout) -> None:
                 style="italic",
                 color="0.35",
             )
+
+
+def _broken(name: str, length: int) -> str:
+    """Name in up to three lines, cut where a word is too long."""
+    words = wrap(name.replace("_", " "), length) if len(name) > length else [name]
+    if len(words) > 3:
+        words = [*words[:2], " ".join(words[2:])]
+    return "\n".join(shorten(word, length) for word in words)
 
 
 def _title(curves: EdgeCurves, layout: _Layout) -> str:
