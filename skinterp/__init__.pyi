@@ -1,4 +1,5 @@
 # Written by `python -m skinterp._lazy` from the method table; do not edit.
+from skinterp import additive as additive
 from skinterp import base as base
 from skinterp import compat as compat
 from skinterp import datasets as datasets
