@@ -401,6 +401,8 @@ class TensorProductNet(nn.Module):
     # -- the fitted model -------------------------------------------------------------
     def components(self, X: Tensor) -> Tensor:
         """Each term at rows, of shape (n_rows, n_terms, n_outputs)."""
+        if not self.orders:
+            return X.new_zeros((len(X), 0, self.n_outputs))
         width = sum(block.mean.numel() for block in self.blocks())
         parts = [
             torch.cat([block(X[rows]) for block in self.blocks()], dim=1)
@@ -416,6 +418,4 @@ class TensorProductNet(nn.Module):
 
     def forward(self, X: Tensor) -> Tensor:
         """Outputs at rows, of shape (n_rows, n_outputs)."""
-        if not self.orders:
-            return self.intercept.expand(len(X), -1)
         return self.components(X).sum(1) + self.intercept

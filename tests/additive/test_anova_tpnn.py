@@ -24,7 +24,8 @@ from skinterp.additive._anova_tpnn_terms import make_grid, rank_pairs
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")
 
-CPU = {"device": "cpu"}
+# Few members: what is tested here does not need the many of the defaults.
+CPU = {"device": "cpu", "n_members": 2}
 
 
 def net(X, terms, *, n_bases=3, n_members=1, n_outputs=1, shared=False, seed=0):
@@ -168,7 +169,7 @@ def product_fits():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(1000, 3))
     y = X[:, 0] * X[:, 1] + 0.02 * rng.normal(size=1000)
-    options = {"interactions": "all", "n_members": 2, **CPU}
+    options = {"interactions": "all", **CPU}
     fits = [ANOVATPNNRegressor(random_state=s, **options).fit(X, y) for s in (0, 1)]
     return X, fits
 
@@ -222,7 +223,7 @@ def test_pairs_of_a_fitted_model_average_to_zero(product_fits):
 def test_a_sum_has_no_interaction():
     X = np.random.default_rng(0).uniform(size=(800, 2))
     y = 3 * X[:, 0] - 2 * X[:, 1]
-    model = ANOVATPNNRegressor(n_members=2, random_state=0, **CPU).fit(X, y)
+    model = ANOVATPNNRegressor(random_state=0, **CPU).fit(X, y)
     pair = model.terms_.index((0, 1))
     assert model.term_importances_[pair] < 0.02 * y.std()
 
@@ -233,7 +234,7 @@ def test_bumps_are_learnt_by_the_defaults():
     X = rng.uniform(-np.pi, np.pi, size=(6000, 3))
     y = np.sin(X[:, 0]) + 7 * np.sin(X[:, 1]) ** 2
     y += 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
-    model = ANOVATPNNRegressor(max_epochs=40, n_members=2, random_state=0, **CPU)
+    model = ANOVATPNNRegressor(max_epochs=40, random_state=0, **CPU)
     model.fit(X[:3000], y[:3000])
     assert model.score(X[3000:], y[3000:]) > 0.97
     share = dict(zip(model.terms_, model.sobol_, strict=True))
@@ -250,7 +251,6 @@ def regression():
     model = ANOVATPNNRegressor(
         interactions=[(2, 1), (0, 3, 1)],
         max_epochs=8,
-        n_members=2,
         validation_fraction=None,
         random_state=0,
         **CPU,
