@@ -192,8 +192,10 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     # -- what is known after the training ---------------------------------------------
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         parts = self._components(X)
-        mean = np.average(parts, axis=0, weights=sample_weight)
-        variance = np.average((parts - mean) ** 2, axis=0, weights=sample_weight)
+        weight = np.ones(len(parts)) if sample_weight is None else sample_weight
+        weight = weight / weight.sum()
+        mean = np.tensordot(weight, parts, axes=1)
+        variance = np.tensordot(weight, (parts - mean) ** 2, axes=1)
         self.term_importances_ = np.sqrt(variance)
         total = variance.sum(axis=0)
         self.sobol_ = variance / np.where(total > 0, total, 1.0)

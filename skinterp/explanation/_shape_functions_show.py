@@ -118,7 +118,7 @@ def _fill_panels(shapes: ShapeFunctions, shown: list[int], panels: list[Any]) ->
     for t, panel in zip(shown, panels, strict=True):
         panel.tick_params(labelsize="x-small")
         panel.set_title(
-            f"{shorten(shapes.term_names[t], 34)} ({100 * shapes.shares()[t]:.0f} %)",
+            f"{_title(shapes, t)} ({100 * shapes.shares()[t]:.0f} %)",
             fontsize="small",
         )
         if len(shapes.terms[t]) == 1:
@@ -129,6 +129,12 @@ def _fill_panels(shapes: ShapeFunctions, shown: list[int], panels: list[Any]) ->
                 legend = True
         else:
             _draw_surface(shapes, t, panel, limit)
+
+
+def _title(shapes: ShapeFunctions, t: int) -> str:
+    names = [shapes.feature_names[j] for j in shapes.terms[t]]
+    room = 34 // len(names) - 3 * (len(names) > 1)
+    return " × ".join(shorten(name, max(room, 6)) for name in names)
 
 
 def _draw_curve(shapes: ShapeFunctions, t: int, panel: Any) -> None:
