@@ -158,7 +158,10 @@ def _bring_back(
     # rules say what they compare in; other kinds compare nothing
     dtypes = getattr(explanation, "feature_dtypes", None)
     if dtypes is None:
-        dtypes = ("float64",) * len(explanation.feature_names)
+        width = len(explanation.feature_names)
+        if getattr(explanation, "members", ()):  # groups of features
+            width = opened.estimator.n_features_in_
+        dtypes = ("float64",) * width
     told = feature_map_of_steps(transformers, columns, dtypes=dtypes)
     mapped = explanation.map_features(told)
     steps = [
@@ -169,7 +172,8 @@ def _bring_back(
     if X is not None and isinstance(mapped, RuleSet):
         mapped = _admit_imputed(mapped, X, len(told.columns))
     if X is not None and isinstance(mapped, Attribution):
-        return mapped._with(meta=meta, data=_data(told, X, inner))
+        data = _group_cells(_data(told, X, inner), mapped.members)
+        return mapped._with(meta=meta, data=data)
     return mapped._with(meta=meta)
 
 
@@ -192,6 +196,19 @@ def _data(told: FeatureMap, X: Any, inner: Any) -> np.ndarray[Any, Any]:
     cells = cells_of(X, len(told.columns))
     mixed = inner.toarray() if hasattr(inner, "toarray") else np.asarray(inner)
     return np.hstack([cells, mixed[:, list(told.opaque)].astype(object)])
+
+
+def _group_cells(
+    cells: np.ndarray[Any, Any], members: tuple[tuple[int, ...], ...]
+) -> np.ndarray[Any, Any]:
+    """Cells of groups of columns: those of one column are its own, others have none."""
+    if not members:
+        return cells
+    shown = np.full((len(cells), len(members)), None, dtype=object)
+    for group, columns in enumerate(members):
+        if len(columns) == 1:
+            shown[:, group] = cells[:, columns[0]]
+    return shown
 
 
 def _columns_of(model: Any, opened: _Opened, X: Any) -> tuple[str, ...]:

@@ -41,6 +41,9 @@ class Attribution(Explanation):
         Local: the method of the estimator whose output base and parts sum to.
     data : ndarray of shape (n_rows, n_features), default=None
         Local: the cells, shown beside the parts.
+    members : tuple of tuple of int, default=()
+        Positions of the columns that each feature stands for, where it may be a group
+        of them, or none; empty where each feature is the column of its own position.
     unit : str, default="row"
         What one case is.
     meta : mapping, default={}
@@ -82,6 +85,7 @@ class Attribution(Explanation):
     base_values: NDArray[np.float64] | None = None
     output: str = ""
     data: NDArray[Any] | None = None
+    members: tuple[tuple[int, ...], ...] = ()
 
     def _normalise(self) -> None:
         self._set("values", np.asarray(self.values, dtype=np.float64))
@@ -89,11 +93,15 @@ class Attribution(Explanation):
             self._set("base_values", np.asarray(self.base_values, dtype=np.float64))
         if self.data is not None:
             self._set("data", np.asarray(self.data))
+        self._set("members", tuple(tuple(map(int, m)) for m in self.members))
 
     def _check(self) -> None:
         lead = () if self.scope == "global" else self.values.shape[:1]
         ndim, n = len(lead) + 1, len(self.feature_names)
         outputs = self.values.shape[ndim:]
+        if len(self.members) not in (0, n):
+            msg = f"members has {len(self.members)} entries for {n} features"
+            raise ValueError(msg)
         if len(outputs) > 1 or self.values.shape[: len(lead) + 1] != (*lead, n):
             rows = "" if self.scope == "global" else "n_rows, "
             msg = (
@@ -193,14 +201,22 @@ class Attribution(Explanation):
         keep, rest = order[:k], order[k:]
         names = tuple(self.feature_names[j] for j in keep)
         if self.scope == "global":
-            return self._with(feature_names=names, values=self.values[keep])
+            members = tuple(self.members[j] for j in keep if self.members)
+            return self._with(
+                feature_names=names, values=self.values[keep], members=members
+            )
         others = self.values[:, rest].sum(axis=1, keepdims=True)
         data = self.data
         if data is not None:
             blank = np.full((len(data), 1), None, dtype=object)
             data = np.concatenate([data[:, keep].astype(object), blank], axis=1)
+        members = self.members
+        if members:
+            gathered = tuple(sorted({c for j in rest for c in members[j]}))
+            members = (*(members[j] for j in keep), gathered)
         return self._with(
             feature_names=(*names, f"{n - k} others"),
+            members=members,
             values=np.concatenate([self.values[:, keep], others], axis=1),
             data=data,
         )
@@ -208,7 +224,10 @@ class Attribution(Explanation):
     def _take(self, indices: NDArray[np.intp]) -> Self:
         if self.scope == "global":
             names = tuple(self.feature_names[i] for i in indices)
-            return self._with(feature_names=names, values=self.values[indices])
+            members = tuple(self.members[i] for i in indices if self.members)
+            return self._with(
+                feature_names=names, values=self.values[indices], members=members
+            )
         return self._with(
             values=self.values[indices],
             base_values=None if self.base_values is None else self.base_values[indices],
@@ -356,14 +375,18 @@ class Attribution(Explanation):
             Without cells, which are those of the model's features. Importances of one
             column are summed too, by their size, so that none cancel.
         """
-        feature_map.check_size(len(self.feature_names))
+        if self.members:
+            names, targets, members = self._map_groups(feature_map)
+        else:
+            feature_map.check_size(len(self.feature_names))
+            names, members = feature_map.names, ()
+            targets = np.array(feature_map.targets, dtype=int)
         axis = 0 if self.scope == "global" else 1
         shape = list(self.values.shape)
-        shape[axis] = len(feature_map.names)
+        shape[axis] = len(names)
         values = np.zeros(shape)
         into = values if axis == 0 else values.swapaxes(0, 1)
         parts = self.values if axis == 0 else self.values.swapaxes(0, 1)
-        targets = np.array(feature_map.targets, dtype=int)
         if self.scope == "global":
             shared = np.bincount(targets, minlength=len(values))[targets] > 1
             parts = np.where(
@@ -372,11 +395,29 @@ class Attribution(Explanation):
         np.add.at(into, targets, parts)
         return type(self)(
             scope=self.scope,
-            feature_names=feature_map.names,
+            feature_names=names,
             target_names=self.target_names,
             unit=self.unit,
             meta=self.meta,
             values=values,
             base_values=self.base_values,
             output=self.output,
+            members=members,
         )
+
+    def _map_groups(
+        self, feature_map: FeatureMap
+    ) -> tuple[tuple[str, ...], NDArray[np.intp], tuple[tuple[int, ...], ...]]:
+        """Names of the groups of columns, the group of each feature, and its columns.
+
+        A group that comes from one column is named like it; one that comes from several
+        keeps its name. Groups of the same columns are one.
+        """
+        groups: dict[tuple[int, ...], str] = {}
+        into = []
+        for name, own in zip(self.feature_names, self.members, strict=True):
+            columns = tuple(sorted({feature_map.targets[j] for j in own}))
+            label = feature_map.names[columns[0]] if len(columns) == 1 else name
+            groups.setdefault(columns, label)
+            into.append(list(groups).index(columns))
+        return tuple(groups.values()), np.array(into, dtype=int), tuple(groups)

@@ -40,6 +40,22 @@ METHODS = (
         trusted_types=("sklearn.tree._tree.Tree",),
     ),
     MethodSpec(
+        name="insta-shap",
+        targets={
+            "classifier": "skinterp.additive._insta_shap:InstaSHAPClassifier",
+            "regressor": "skinterp.additive._insta_shap:InstaSHAPRegressor",
+        },
+        summary="Additive network that knows its own Shapley values, or a teacher's",
+        explains={
+            "global": ("shape-functions", "attribution"),
+            "local": ("attribution", "shape-functions"),
+        },
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="arXiv:2502.14177",
+        search_space={"order": (1, 2), "max_unmasked": (0.0, 0.5)},
+        cost="moderate",
+    ),
+    MethodSpec(
         name="meta-kan",
         targets={
             "classifier": "skinterp.kan._meta_kan:MetaKANClassifier",

@@ -1,0 +1,146 @@
+"""All shape functions of a masked additive model as one batched network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+__all__ = ["ShapeNetworks"]
+
+
+class ShapeNetworks(nn.Module):
+    """A small ReLU network per term, on when all players of the term are present.
+
+    Parameters
+    ----------
+    config : mapping
+        ``terms``: players of each term; ``columns``: its columns; ``n_players``,
+        ``n_features``, ``n_outputs``; ``hidden``: units of the layers.
+    """
+
+    where: Tensor
+    member: Tensor
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__()
+        terms, columns = config["terms"], config["columns"]
+        width = max(map(len, columns))
+        self.n_outputs = int(config["n_outputs"])
+        # Terms of fewer columns read a column of zeros that is put behind the others.
+        nothing = int(config["n_features"])
+        padded = [[*c, *[nothing] * (width - len(c))] for c in columns]
+        member = torch.zeros(len(terms), int(config["n_players"]))
+        for t, term in enumerate(terms):
+            member[t, list(term)] = 1.0
+        self.register_buffer("where", torch.tensor(padded), persistent=False)
+        self.register_buffer("member", member, persistent=False)
+        sizes = [width, *config["hidden"], self.n_outputs]
+        self.weights = nn.ParameterList()
+        self.biases = nn.ParameterList()
+        for layer, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)):
+            weight = torch.randn(len(terms), b, a) * (2 / a) ** 0.5
+            if layer == 0:
+                fans = torch.tensor([len(c) for c in columns])
+                weight *= (a / fans)[:, None, None] ** 0.5
+            elif layer == len(sizes) - 2:  # so that the sum starts small
+                weight *= 0.5 / len(terms) ** 0.5
+            self.weights.append(nn.Parameter(weight))
+            self.biases.append(nn.Parameter(torch.zeros(len(terms), b, 1)))
+        self.intercept = nn.Parameter(torch.zeros(self.n_outputs))
+
+    def gather(self, x: Tensor) -> Tensor:
+        """Cells that each term reads: (n_terms, width, n_rows)."""
+        behind = torch.cat([x, x.new_zeros(len(x), 1)], dim=1)
+        return behind.T.contiguous()[self.where]
+
+    def parts(self, x: Tensor) -> Tensor:
+        """Value of each term: (n_terms, n_outputs, n_rows).
+
+        One batched product per layer. Rows are the last axis, along which it runs
+        fastest.
+        """
+        h = self.gather(x)
+        last = len(self.weights) - 1
+        for i, (w, b) in enumerate(zip(self.weights, self.biases, strict=True)):
+            h = torch.baddbmm(b, w, h)
+            if i < last:
+                h = h.relu_()
+        return h
+
+    def switch(self, present: Tensor) -> Tensor:
+        """1 where a term is on, else 0: (n_terms, n_rows)."""
+        absent = self.member @ (1 - present).T
+        return (absent < 0.5).to(present.dtype)
+
+    def switched_parts(self, x: Tensor, present: Tensor) -> Tensor:
+        """Value of each term, 0 where it is off."""
+        return self.parts(x) * self.switch(present)[:, None]
+
+    def forward(self, x: Tensor, present: Tensor) -> Tensor:
+        """Sum of the intercept and the terms that are on: (n_rows, n_outputs)."""
+        return self.switched_parts(x, present).sum(dim=0).T + self.intercept
+
+    def place_kinks(self, x: Tensor, generator: torch.Generator) -> None:
+        """Let first units bend at rows of the data."""
+        cells = self.gather(x)
+        w, b = self.weights[0], self.biases[0]
+        n_terms, n_units, _ = w.shape
+        rows = torch.randint(len(x), (n_terms, n_units), generator=generator)
+        rows = rows.to(x.device)[:, None].expand(-1, cells.shape[1], -1)
+        at = cells.gather(2, rows)  # (n_terms, width, n_units)
+        b.copy_(-(w * at.transpose(1, 2)).sum(dim=2, keepdim=True))
+
+    def size(self) -> Tensor:
+        """Sum of absolute weights, counted per unit that they enter."""
+        total = self.intercept.new_zeros(())
+        for w in self.weights:
+            total = total + w.abs().sum() / w.shape[1]
+        return total
+
+
+class ExpectedLoss:
+    """Squared error averaged over all masks, in closed form.
+
+    The error ``y - c - sum f_T 1[T in S]`` is linear in the terms, so that its mean
+    square over random sets S needs the chance of ``T in S`` and of ``T and T' in S``
+    only: no masks are drawn.
+
+    Parameters
+    ----------
+    terms : sequence of tuple of int
+        Players of each term.
+    chance : ndarray
+        Probability that all of 0, 1, ... given players are present.
+    like : Tensor
+        Of the dtype and device to compute with.
+    """
+
+    def __init__(
+        self, terms: Sequence[tuple[int, ...]], chance: Any, like: Tensor
+    ) -> None:
+        n = 1 + max(max(term) for term in terms)
+        member = np.zeros((len(terms), n))
+        for t, term in enumerate(terms):
+            member[t, list(term)] = 1
+        size = member.sum(axis=1)
+        union = size[:, None] + size[None, :] - member @ member.T
+        make = {"dtype": like.dtype, "device": like.device}
+        self.single = torch.tensor(chance[size.astype(int)], **make)
+        self.joint = torch.tensor(chance[union.round().astype(int)], **make)
+
+    def __call__(self, rest: Tensor, parts: Tensor, full: float) -> Tensor:
+        """Loss of each row; with probability ``full`` nothing is masked.
+
+        ``rest`` is the target less the intercept, (n_outputs, n_rows).
+        """
+        mixed = torch.tensordot(self.joint, parts, dims=1)
+        expected = torch.tensordot(self.single, parts, dims=1)
+        masked = rest.square() - 2 * rest * expected + (parts * mixed).sum(dim=0)
+        if full > 0:
+            unmasked = (rest - parts.sum(dim=0)).square()
+            masked = (1 - full) * masked + full * unmasked
+        return masked.mean(dim=0)

@@ -1,0 +1,41 @@
+"""How well a masked model predicts from so many players."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from skinterp.additive._insta_shap_masks import masks_of_size
+
+_ROWS = 2000
+
+
+def masked_scores(model: Any, module: Any, data: Any) -> dict[int, float]:
+    """Explained share by number of present players, on validation rows.
+
+    One minus the loss over that of the best constant: R2 for the squared error, the
+    share of the deviance for the cross entropy.
+    """
+    inputs, target = data.valid_inputs, data.valid_target
+    weight = data.valid_weight
+    if inputs is None:
+        inputs, target, weight = data.inputs, data.target, data.weight
+    inputs, target = tuple(part[:_ROWS] for part in inputs), target[:_ROWS]
+    w = torch.ones(len(target)).to(inputs[0]) if weight is None else weight[:_ROWS]
+    w = w / w.sum()
+    n = inputs[1].shape[1]
+    parts = module.switched_parts(*inputs)
+    table = model._target_table(target)
+    share = (w[:, None] * table).sum(dim=0)
+    constant = model._constant_output(share).expand(len(target), -1)
+    baseline = float((w * model._loss(constant, target)).sum())
+    scores = {}
+    for size in range(n + 1):
+        sizes = torch.full((len(target),), size)
+        mask = masks_of_size(sizes, n, data.generator).to(parts)
+        on = module.switch(mask)[:, None]
+        output = (parts * on).sum(dim=0).T + module.intercept
+        loss = float((w * model._loss(output, target)).sum())
+        scores[size] = 1 - loss / baseline if baseline > 0 else 0.0
+    return scores
