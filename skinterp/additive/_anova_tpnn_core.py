@@ -193,9 +193,10 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         parts = self._components(X)
         weight = np.ones(len(parts)) if sample_weight is None else sample_weight
-        weight = weight / weight.sum()
-        mean = np.tensordot(weight, parts, axes=1)
-        variance = np.tensordot(weight, (parts - mean) ** 2, axes=1)
+        # sums, not products of matrices: those differ in the last bit by memory address
+        weight = (weight / weight.sum()).reshape(-1, *[1] * (parts.ndim - 1))
+        mean = (weight * parts).sum(axis=0)
+        variance = (weight * (parts - mean) ** 2).sum(axis=0)
         self.term_importances_ = np.sqrt(variance)
         total = variance.sum(axis=0)
         self.sobol_ = variance / np.where(total > 0, total, 1.0)

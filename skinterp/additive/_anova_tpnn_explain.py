@@ -62,10 +62,11 @@ def shapley_values(
     values of the game in which an absent feature is drawn from its own distribution,
     independently of the others.
     """
-    split = np.zeros((len(terms), n_features))
+    values = np.zeros((len(parts), n_features, *parts.shape[2:]))
     for t, term in enumerate(terms):
-        split[t, list(term)] = 1 / len(term)
-    return np.moveaxis(np.tensordot(parts, split, axes=(1, 0)), -1, 1)
+        for j in term:
+            values[:, j] += parts[:, t] / len(term)
+    return values
 
 
 def _common(model: Any) -> dict[str, Any]:

@@ -228,7 +228,8 @@ def check_plot(case: Case) -> None:
         after = plt.get_fignums(), dict(rcParams)
         assert after[0] == before[0], f"{what}: plot(ax) makes a figure of its own"
         assert after[1] == before[1], f"{what}: plot changes rcParams"
-        assert ax.has_data(), f"{what}: plot draws nothing"
+        panels = [ax, *ax.child_axes]
+        assert any(a.has_data() for a in panels), f"{what}: plot draws nothing"
         own = one.plot()
         assert isinstance(own, Axes), f"{what}: plot() returns {type(own).__name__}"
         plt.close(own.figure.number)  # type: ignore[union-attr]
