@@ -62,8 +62,8 @@ class MetaKANMixin(KANMixin):
     def _initialise(self, module: Any, data: TrainingData) -> None:
         """Spread codes and kinks where L-BFGS is to follow a smooth function.
 
-        From the paper's start near zero it finds worse optima: two to three times the
-        error on the Feynman equations. AdamW classifies better from there.
+        Measured on twelve equations: half the error on some, more on those of many
+        variables. AdamW classifies better from the paper's start near zero.
         """
         if self.optimizer != "lbfgs":
             return
