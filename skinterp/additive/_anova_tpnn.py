@@ -109,7 +109,8 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2]
-    >>> model = ANOVATPNNRegressor(max_epochs=30, random_state=0).fit(X, y)
+    >>> model = ANOVATPNNRegressor(n_members=2, max_epochs=30, random_state=0)
+    >>> model = model.fit(X, y)
     >>> model.terms_[:4]
     [(0,), (1,), (2,), (1, 2)]
     >>> parts = model.components(X)
@@ -231,7 +232,7 @@ term_penalty : object
     >>> from sklearn.datasets import load_iris
     >>> from skinterp.additive import ANOVATPNNClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = ANOVATPNNClassifier(order=1, max_epochs=30, random_state=0).fit(X, y)
+    >>> model = ANOVATPNNClassifier(order=1, n_members=2, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.explain().output
