@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skinterp.explanation._attribution import Attribution
 from skinterp.explanation._base import Explanation
+from skinterp.explanation._counterfactuals import Counterfactuals
 from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
 from skinterp.explanation._kinds import kinds
@@ -15,6 +16,7 @@ load = Explanation.load
 
 __all__ = [
     "Attribution",
+    "Counterfactuals",
     "Explanation",
     "Expression",
     "FeatureMap",

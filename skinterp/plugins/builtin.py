@@ -23,6 +23,16 @@ METHODS = (
         trusted_types=("sklearn.tree._tree.Tree",),
     ),
     MethodSpec(
+        name="brace-explainer",
+        targets={
+            "explainer": "skinterp.counterfactual._brace_explainer:BraceExplainer",
+        },
+        summary="Nearest rows of another class, along a graph of causes",
+        explains={"local": ("counterfactuals",)},
+        reference="arXiv:2505.02435",
+        search_space={"lam": (0.0, 1.0, 10.0)},
+    ),
+    MethodSpec(
         name="pan-selector",
         targets={"selector": "skinterp.symbolic._pan_selector:PANSelector"},
         summary="Screens wide tables by the split shares of Bayesian trees",
@@ -48,6 +58,7 @@ METHODS = (
 
 KINDS = {
     "attribution": "skinterp.explanation:Attribution",
+    "counterfactuals": "skinterp.explanation:Counterfactuals",
     "expression": "skinterp.explanation:Expression",
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
