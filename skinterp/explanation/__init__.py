@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skinterp.explanation._attribution import Attribution
 from skinterp.explanation._base import Explanation
+from skinterp.explanation._data_values import DataValues
 from skinterp.explanation._counterfactuals import Counterfactuals
 from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
@@ -16,6 +17,7 @@ load = Explanation.load
 
 __all__ = [
     "Attribution",
+    "DataValues",
     "Counterfactuals",
     "Explanation",
     "Expression",

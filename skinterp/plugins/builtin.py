@@ -54,10 +54,35 @@ METHODS = (
         search_space={"scale": ("spread", "standard")},
         cost="expensive",
     ),
+    MethodSpec(
+        name="top-data-values",
+        targets={"finder": "skinterp.valuation._top_data_values:TopDataValues"},
+        summary="Finds the most or least valuable training rows in few trainings",
+        explains={"global": ("data-values",)},
+        reference="https://openreview.net/forum?id=lOfuvmi2HT",
+        search_space={"m": (0.05, 0.1, 0.2), "lowest": (False, True)},
+        cost="expensive",
+        exports=(
+            "skinterp.valuation._knn:KNNUtility",
+            "skinterp.valuation._knn:knn_shapley",
+        ),
+    ),
+    MethodSpec(
+        name="selected-data",
+        targets={
+            "classifier": "skinterp.valuation._selected_data:SelectedDataClassifier",
+            "regressor": "skinterp.valuation._selected_data:SelectedDataRegressor",
+        },
+        summary="A model trained on the rows that are worth it, by their data values",
+        explains={"global": ("data-values",)},
+        reference="https://openreview.net/forum?id=lOfuvmi2HT",
+        cost="expensive",
+    ),
 )
 
 KINDS = {
     "attribution": "skinterp.explanation:Attribution",
+    "data-values": "skinterp.explanation:DataValues",
     "counterfactuals": "skinterp.explanation:Counterfactuals",
     "expression": "skinterp.explanation:Expression",
     "rules": "skinterp.explanation:RuleSet",
