@@ -4,6 +4,7 @@ from skinterp import compat as compat
 from skinterp import counterfactual as counterfactual
 from skinterp import datasets as datasets
 from skinterp import explanation as explanation
+from skinterp import lattice as lattice
 from skinterp import plugins as plugins
 from skinterp import symbolic as symbolic
 from skinterp import tabular as tabular

@@ -9,6 +9,7 @@ from skinterp.explanation._counterfactuals import Counterfactuals
 from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
 from skinterp.explanation._kinds import kinds
+from skinterp.explanation._lattice import Lattice
 from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
@@ -23,6 +24,7 @@ __all__ = [
     "Expression",
     "FeatureMap",
     "FeatureSource",
+    "Lattice",
     "Literal",
     "RuleSet",
     "Selection",

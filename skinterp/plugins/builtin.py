@@ -33,6 +33,19 @@ METHODS = (
         search_space={"lam": (0.0, 1.0, 10.0)},
     ),
     MethodSpec(
+        name="concept-lattice",
+        targets={"transformer": "skinterp.lattice._concept_lattice:ConceptLattice"},
+        summary="All concepts of a table, their order, and the implications that hold",
+        explains={"global": ("lattice",), "local": ("lattice",)},
+        reference="arXiv:2504.08778",
+        search_space={"min_support": (0.01, 0.05, 0.2)},
+        cost="moderate",
+        exports=(
+            "skinterp.lattice._burmeister:read_burmeister",
+            "skinterp.lattice._burmeister:write_burmeister",
+        ),
+    ),
+    MethodSpec(
         name="pan-selector",
         targets={"selector": "skinterp.symbolic._pan_selector:PANSelector"},
         summary="Screens wide tables by the split shares of Bayesian trees",
@@ -85,6 +98,7 @@ KINDS = {
     "data-values": "skinterp.explanation:DataValues",
     "counterfactuals": "skinterp.explanation:Counterfactuals",
     "expression": "skinterp.explanation:Expression",
+    "lattice": "skinterp.explanation:Lattice",
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
 }
