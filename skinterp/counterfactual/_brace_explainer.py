@@ -318,9 +318,10 @@ class BraceExplainer(
         Z: Floats = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         return Z
 
-    def _given(self, X: Any) -> Any:
+    def _ask(self, method: str, X: Any) -> Any:
         check_is_fitted(self)
-        return self._table.for_estimator(self._validate_X(X))
+        given = self._table.for_estimator(self._validate_X(X))
+        return getattr(self.estimator_, method)(given)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict as the model does.
@@ -335,7 +336,7 @@ class BraceExplainer(
         ndarray of shape (n_rows,)
             Class labels.
         """
-        out: NDArray[Any] = self.estimator_.predict(self._given(X))
+        out: NDArray[Any] = self._ask("predict", X)
         return out
 
     @available_if(_inner_has("predict_proba"))
@@ -352,7 +353,7 @@ class BraceExplainer(
         ndarray of shape (n_rows, n_classes)
             Probability of each class.
         """
-        out: Floats = self.estimator_.predict_proba(self._given(X))
+        out: Floats = self._ask("predict_proba", X)
         return out
 
     @available_if(_inner_has("decision_function"))
@@ -369,7 +370,7 @@ class BraceExplainer(
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             Scores, as the model gives them.
         """
-        out: Floats = self.estimator_.decision_function(self._given(X))
+        out: Floats = self._ask("decision_function", X)
         return out
 
     def abduct(self, X: ArrayLike) -> Floats:
@@ -447,7 +448,7 @@ class BraceExplainer(
         from sklearn.tree import DecisionTreeClassifier
 
         tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-        return [{}, {"estimator": tree, "immutable": (4,), "lam": 0.5}]
+        return [{}, {"estimator": tree, "immutable": (0,), "lam": 0.5}]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "solver_")  # what fit sets last

@@ -14,7 +14,9 @@ MAX_NEWTON = 40
 STOP_GAP = 1e-9
 
 
-def follow_path(problem: Steps, start: Floats) -> tuple[Floats, float, Counts]:
+def follow_path(
+    problem: Steps, start: Floats, stop: float = STOP_GAP
+) -> tuple[Floats, float, Counts]:
     """Follow the central path until the gap that it promises is small.
 
     Parameters
@@ -23,6 +25,8 @@ def follow_path(problem: Steps, start: Floats) -> tuple[Floats, float, Counts]:
         In units in which the steps are of size one.
     start : ndarray of shape (n, k)
         A point strictly inside for each row.
+    stop : float
+        The gap.
 
     Returns
     -------
@@ -40,9 +44,9 @@ def follow_path(problem: Steps, start: Floats) -> tuple[Floats, float, Counts]:
     while True:
         step, used = _center(problem, step, kappa)
         n_iter += used
-        if n_cones / kappa <= STOP_GAP:
+        if n_cones / kappa <= stop:
             return step, kappa, n_iter
-        kappa = min(kappa * GROWTH, n_cones / STOP_GAP)
+        kappa = min(kappa * GROWTH, n_cones / stop)
 
 
 def _center(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, Counts]:
@@ -64,8 +68,11 @@ def _center(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, Counts]
         )
         # the step of the theory of self-concordance always descends
         size = np.where(better, reach, reach / (1.0 + decrement))[:, None]
-        step[going] = here + size * direction
-        going = going[decrement > 0.05]
+        new = here + size * direction
+        # rounding can put a point on a bound that is far from zero: then stop there
+        inside = (slacks(part, new) > 0).all(1) & np.isfinite(new).all(1)
+        step[going[inside]] = new[inside]
+        going = going[inside & (decrement > 0.05)]
         if not len(going):
             break
     return step, n_iter

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from skinterp.counterfactual._central_path import follow_path
-from skinterp.counterfactual._polish import finish
-from skinterp.counterfactual._steps import Floats, Steps, in_units
+from skinterp.counterfactual._central_path import STOP_GAP, follow_path
+from skinterp.counterfactual._polish import finish, snap
+from skinterp.counterfactual._steps import Floats, Steps, in_units, slacks
 
 @dataclass
 class Solution:
@@ -39,13 +39,15 @@ class Solution:
     n_iter: NDArray[np.int64]
 
 
-def solve(problem: Steps) -> Solution:
+def solve(problem: Steps, *, rough: float | None = None) -> Solution:
     """Minimise the distance for every row.
 
     Parameters
     ----------
     problem : Steps
         The rows.
+    rough : float, default=None
+        Gap at which to stop, without the work at the end that makes all exact.
 
     Returns
     -------
@@ -72,7 +74,16 @@ def solve(problem: Steps) -> Solution:
     # in units of each step's own size, so that the path is the same at any scale
     unit = np.maximum(np.abs(start[todo]).sum(1), 1e-12)
     scaled = in_units(problem.take(todo), unit)
-    steps, kappa, out.n_iter[todo] = follow_path(scaled, start[todo] / unit[:, None])
+    inside = _is_inside(scaled, start[todo] / unit[:, None])
+    if not inside.all():
+        out.step[todo[~inside]] = start[todo[~inside]]  # valid, and nothing more
+        todo, unit, scaled = todo[inside], unit[inside], scaled.take(inside)
+    steps, kappa, out.n_iter[todo] = follow_path(
+        scaled, start[todo] / unit[:, None], STOP_GAP if rough is None else rough
+    )
+    if rough is not None:
+        out.step[todo] = snap(scaled, steps, kappa) * unit[:, None]
+        return out
     for i, row in enumerate(todo):
         step, gap = finish(scaled.take(np.array([i])), steps[i], kappa)
         out.step[row], out.gap[row] = step * unit[i], gap * unit[i]
@@ -105,18 +116,40 @@ def interior_points(problem: Steps) -> tuple[Floats, NDArray[np.bool_]]:
     found : ndarray of shape (n,), bool
         False where the constraints leave no room.
     """
-    n, k = problem.low.shape
-    found = np.zeros(n, bool)
-    length = np.einsum("nmk,nmk->nm", problem.normal, problem.normal)[:, 0]
+    first = problem.normal[:, 0]
+    length = np.einsum("nk,nk->n", first, first)
     ratio = np.maximum(problem.need[:, 0], 1e-3 * np.sqrt(length))
-    scale = np.divide(1.5 * ratio, length, out=np.zeros(n), where=length > 0)
-    points: Floats = scale[:, None] * problem.normal[:, 0]
-    slack = np.einsum("nmk,nk->nm", problem.normal, points) - problem.need
-    found = (slack > 0).all(1) & (problem.low < points).all(1)
-    found &= (points < problem.high).all(1)
+    scale = np.divide(1.5 * ratio, length, out=np.zeros(len(first)), where=length > 0)
+    points: Floats = scale[:, None] * first
+    found = _is_inside(problem, points)
+    if problem.need.shape[1] == 1 and not found.all():
+        other = _between_corner_and_middle(problem, np.abs(points).max(1))
+        points = np.where(found[:, None], points, other)
+        found = _is_inside(problem, points)
     for i in np.flatnonzero(~found):
         points[i], found[i] = _inside(problem.take(np.array([i])))
     return points, found
+
+
+def _is_inside(problem: Steps, points: Floats) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (slacks(problem, points) > 0).all(1)
+    return inside
+
+
+def _between_corner_and_middle(problem: Steps, size: Floats) -> Floats:
+    """Point on the way from the corner of most room to the middle of the bounds."""
+    far = 3.0 * size[:, None] + 1e-12
+    low, high = np.maximum(problem.low, -far), np.minimum(problem.high, far)
+    normal = problem.normal[:, 0]
+    corner = np.where(normal > 0, high, low)
+    middle = (low + high) / 2.0
+    most = (normal * corner).sum(1) - problem.need[:, 0]
+    least = (normal * middle).sum(1) - problem.need[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(least > 0, 1.0, 0.5 * most / (most - least))
+    share = np.clip(np.nan_to_num(share), 0.0, 1.0)[:, None]
+    points: Floats = corner + share * (middle - corner)
+    return points
 
 
 def _inside(problem: Steps) -> tuple[Floats, bool]:

@@ -17,6 +17,7 @@ from skinterp.counterfactual._table import Floats
 MAX_STEPS = 30
 DIFFERENCE = 1e-4  # of a column's unit, for derivatives
 LAST_RADIUS = 1e-4
+ROUGH = 1e-5  # gap of the convex problems, which are approximations anyway
 
 
 def leads(
@@ -171,7 +172,7 @@ def _solve_each(
     setting = swarm.setting
     here = (rows - swarm.Z[owner])[:, setting.free] / setting.scale[setting.free]
     if setting.slopes is not None:
-        solution = solve(problem)
+        solution = solve(problem, rough=ROUGH)
         return np.where(solution.feasible[:, None], solution.step, here)
     matrices, offsets = _noise_slopes(swarm, rows, owner, here)
     out = here.copy()
@@ -179,7 +180,7 @@ def _solve_each(
         one = replace(
             problem.take(np.array([i])), matrix=matrices[i], offset=offsets[i : i + 1]
         )
-        solution = solve(one)
+        solution = solve(one, rough=ROUGH)
         if solution.feasible[0]:
             out[i] = solution.step[0]
     return out

@@ -45,8 +45,7 @@ def finish(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, float]:
     vanishing = room < duals
     zero = np.zeros(k, bool)
     if first and problem.norm == "l1":
-        pull = kappa * np.abs(step) / (1.0 + cone(step, kappa))
-        zero = np.abs(step) < 1.0 - pull
+        zero = vanishing_steps(step, kappa)
     bound = np.where(vanishing[m : m + k], problem.low[0], np.nan)
     bound = np.where(vanishing[m + k :], problem.high[0], bound)
     bound[zero] = 0.0
@@ -56,6 +55,22 @@ def finish(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, float]:
     exact, price, multipliers = polished
     exact_gap = duality_gap(problem, exact, price, multipliers)
     return (exact, exact_gap) if exact_gap <= gap else (step, gap)
+
+
+def vanishing_steps(step: Floats, kappa: float) -> Mask:
+    """Which columns go to zero at the end of the path."""
+    pull = kappa * np.abs(step) / (1.0 + cone(step, kappa))
+    vanishing: Mask = np.abs(step) < 1.0 - pull
+    return vanishing
+
+
+def snap(problem: Steps, steps: Floats, kappa: float) -> Floats:
+    """Set to zero what goes there, for many rows, without any further care."""
+    if not problem.weights[0] or problem.norm != "l1":
+        return steps
+    snapped = np.where(vanishing_steps(steps, kappa), 0.0, steps)
+    inside = (problem.low <= 0) & (problem.high >= 0)
+    return np.where(inside, snapped, steps)
 
 
 def _polish(

@@ -15,8 +15,13 @@ from skinterp.counterfactual._setting import ANY, Found, Labels, Setting
 from skinterp.counterfactual._table import Floats
 
 N_NEAREST = 10
-SHRINK = ((0.0, 0.5), (0.75, 0.9), (0.96, 0.99))
-MAX_ROUNDS = 60
+# shares of a change that are tried, sweep by sweep
+SWEEPS = (
+    (0.0, 0.25, 0.5, 0.75),
+    (0.0, 0.5, 0.8, 0.9),
+    (0.0, 0.9, 0.96, 0.99),
+    (0.0, 0.9, 0.96, 0.99),
+)
 
 
 @dataclass(frozen=True)
@@ -214,71 +219,75 @@ class Swarm:
         self.n_iter[np.unique(self.owner[points])] += 1
 
     def descend(self) -> None:
-        """Take back parts of single changes as long as that helps."""
+        """Take back changes, column by column, as long as a sweep helps."""
         going = np.arange(len(self.owner))
-        level = np.zeros(len(self.owner), dtype=np.intp)
-        for _ in range(MAX_ROUNDS):
-            if not len(going):
-                break
-            self.count(going)
-            improved = self._round(going, level[going])
-            level[going[~improved]] += 1
-            going = going[level[going] < len(SHRINK)]
+        for grid in SWEEPS:
+            cost = self.cost(self.owner[going], self.rows[going])
+            size = np.abs(self._steps(going))
+            order = np.argsort(-size, axis=1, kind="stable")
+            for place in range(int((size > 0).sum(axis=1).max(initial=0))):
+                columns = order[:, place]
+                at = self.rows[going, columns] != self.Z[self.owner[going], columns]
+                if at.any():
+                    self.count(going[at])
+                    self._take_back(going[at], columns[at], grid)
+            better = self.cost(self.owner[going], self.rows[going]) < cost
+            # a first sweep without success says nothing of smaller steps
+            going = going[better] if grid is not SWEEPS[0] else going
 
-    def _round(
-        self, going: NDArray[np.intp], level: NDArray[np.intp]
-    ) -> NDArray[np.bool_]:
-        """Make the best of the moves for each point; say which have improved."""
-        parent, moved = self._moves(going, level)
-        owner = self.owner[parent]
-        before = self.cost(self.owner[going], self.rows[going])
-        cost = self.cost(owner, moved)
-        place = np.searchsorted(going, parent)
-        hopeful = cost < before[place] * (1 - 1e-9) - 1e-12
-        parent, moved, cost, place = (
-            a[hopeful] for a in (parent, moved, cost, place)
-        )
-        good = self.reached(self.owner[parent], moved)
-        order = np.lexsort((cost[good], place[good]))
-        place, moved = place[good][order], moved[good][order]
-        first = np.r_[True, np.diff(place) > 0][: len(place)]
-        self.rows[going[place[first]]] = moved[first]
-        improved = np.zeros(len(going), bool)
-        improved[place[first]] = True
-        return improved
+    def _steps(self, points: NDArray[np.intp]) -> Floats:
+        return self.setting.steps(self.Z[self.owner[points]], self.rows[points])
+
+    def _take_back(
+        self,
+        points: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        grid: tuple[float, ...],
+    ) -> None:
+        """Keep a share of one change per point: the one that costs least."""
+        before = self.cost(self.owner[points], self.rows[points])
+        parent, moved = self._moves(points, columns, grid)
+        cost = self.cost(self.owner[points[parent]], moved)
+        hopeful = cost < before[parent] * (1 - 1e-9) - 1e-12
+        parent, moved, cost = parent[hopeful], moved[hopeful], cost[hopeful]
+        good = self.reached(self.owner[points[parent]], moved)
+        parent, moved, cost = parent[good], moved[good], cost[good]
+        order = np.lexsort((cost, parent))
+        parent, moved = parent[order], moved[order]
+        first = np.r_[True, np.diff(parent) > 0][: len(parent)]
+        self.rows[points[parent[first]]] = moved[first]
 
     def _moves(
-        self, going: NDArray[np.intp], level: NDArray[np.intp]
+        self,
+        points: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        grid: tuple[float, ...],
     ) -> tuple[NDArray[np.intp], Floats]:
-        """Points with part of one change taken back, of a column or of its noise."""
-        setting = self.setting
-        parents, points = [], []
-        causes = {j for found in setting.causal.parents for j in found}
-        for step, factors in enumerate(SHRINK):
-            at = going[level == step]
-            if not len(at):
-                continue
-            rows, owner = self.rows[at], self.owner[at]
-            noise = setting.causal.abduct(rows)
-            for j in setting.movable:
-                changed = rows[:, j] != self.Z[owner, j]
-                nominal = j in setting.choices
-                for factor in factors[:1] if nominal else factors:
-                    one = rows[changed].copy()
-                    start = self.Z[owner[changed], j]
-                    one[:, j] = start + factor * (one[:, j] - start)
-                    parents.append(at[changed])
-                    points.append(one)
-                    if j not in causes or nominal:
-                        continue
-                    spread = noise[changed].copy()
-                    start = self.U[owner[changed], j]
-                    spread[:, j] = start + factor * (spread[:, j] - start)
-                    parents.append(at[changed])
-                    points.append(self._regenerate(spread, one))
-        if not parents:
-            return np.zeros(0, dtype=np.intp), np.zeros((0, self.rows.shape[1]))
-        return np.concatenate(parents), np.vstack(points)
+        """Points with part of a change taken back, of a column or of its noise."""
+        setting, owner = self.setting, self.owner[points]
+        every = np.arange(len(points))
+        here, start = self.rows[points, columns], self.Z[owner, columns]
+        listed = np.isin(columns, list(setting.choices))
+        cause = np.isin(columns, [j for c in setting.causal.parents for j in c])
+        cause &= ~listed
+        noise = setting.causal.abduct(self.rows[points]) if cause.any() else None
+        parents, moved = [], []
+        for share in grid:
+            chosen = every if share == 0 else every[~listed]
+            rows = self.rows[points[chosen]].copy()
+            at = np.arange(len(chosen)), columns[chosen]
+            rows[at] = start[chosen] + share * (here[chosen] - start[chosen])
+            parents.append(chosen)
+            moved.append(rows)
+            if noise is not None:
+                chosen = every[cause]
+                spread = noise[chosen]
+                at = np.arange(len(chosen)), columns[chosen]
+                first = self.U[owner[chosen], columns[chosen]]
+                spread[at] = first + share * (spread[at] - first)
+                parents.append(chosen)
+                moved.append(self._regenerate(spread, self.rows[points[chosen]]))
+        return np.concatenate(parents), np.vstack(moved)
 
     def _regenerate(self, noise: Floats, rows: Floats) -> Floats:
         """Let the consequences follow, except in what is held or listed."""

@@ -24,31 +24,31 @@ class Table:
         Whether the estimator is given frames.
     texts : mapping of int to ndarray
         Sorted labels of the columns that hold texts.
-    categorical : frozenset of int
+    categorical : tuple of int
         Which of them came as pandas categories.
     """
 
     names: tuple[str, ...]
     named: bool
     texts: Mapping[int, NDArray[Any]]
-    categorical: frozenset[int]
+    categorical: tuple[int, ...]
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], named: bool) -> Table:
         """Table without texts."""
-        return cls(tuple(names), named, {}, frozenset())
+        return cls(tuple(names), named, {}, ())
 
     @classmethod
     def of_frame(cls, X: Any) -> Table:
         """Learn the labels of a frame."""
         names = tuple(str(name) for name in X.columns)
-        texts, categorical = {}, set()
+        texts, categorical = {}, []
         for j, name in enumerate(X.columns):
             if holds_text(X[name]):
                 texts[j] = np.unique(_cells(X[name], name))
                 if str(X[name].dtype) == "category":
-                    categorical.add(j)
-        return cls(names, True, texts, frozenset(categorical))
+                    categorical.append(j)
+        return cls(names, True, texts, tuple(categorical))
 
     def matrix(self, X: Any) -> Floats:
         """Turn a frame into numbers; texts become the positions of their labels."""

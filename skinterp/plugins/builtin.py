@@ -30,7 +30,12 @@ METHODS = (
         summary="Nearest rows of another class, along a graph of causes",
         explains={"local": ("counterfactuals",)},
         reference="arXiv:2505.02435",
-        search_space={"lam": (0.0, 1.0, 10.0)},
+        # No search space: the model inside decides how well it predicts.
+        trusted_types=(
+            "skinterp.counterfactual._causal_model.CausalModel",
+            "skinterp.counterfactual._causal_model.LinearMechanism",
+            "skinterp.counterfactual._table.Table",
+        ),
     ),
     MethodSpec(
         name="concept-lattice",
@@ -44,6 +49,18 @@ METHODS = (
             "skinterp.lattice._burmeister:read_burmeister",
             "skinterp.lattice._burmeister:write_burmeister",
         ),
+    ),
+    MethodSpec(
+        name="error-slice-finder",
+        targets={
+            "finder": "skinterp.slices._error_slice_finder:ErrorSliceFinder",
+        },
+        summary="Every conjunction of tags where a model errs, re-estimated on "
+        "rows held out",
+        explains={"global": ("slices",), "local": ("slices",)},
+        reference="arXiv:2501.16751",
+        search_space={"max_order": (1, 2, 3)},
+        trusted_types=("skinterp.slices._tags.Column",),
     ),
     MethodSpec(
         name="pan-selector",
@@ -101,6 +118,7 @@ KINDS = {
     "lattice": "skinterp.explanation:Lattice",
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
+    "slices": "skinterp.explanation:SliceSet",
 }
 
 
