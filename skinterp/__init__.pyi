@@ -6,6 +6,7 @@ from skinterp import datasets as datasets
 from skinterp import explanation as explanation
 from skinterp import lattice as lattice
 from skinterp import plugins as plugins
+from skinterp import slices as slices
 from skinterp import symbolic as symbolic
 from skinterp import tabular as tabular
 from skinterp import testing as testing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from skinterp.explanation._attribution import Attribution
 from skinterp.explanation._base import Explanation
-from skinterp.explanation._data_values import DataValues
 from skinterp.explanation._counterfactuals import Counterfactuals
+from skinterp.explanation._data_values import DataValues
 from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
 from skinterp.explanation._kinds import kinds
@@ -13,13 +13,14 @@ from skinterp.explanation._lattice import Lattice
 from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
+from skinterp.explanation._slices import SliceSet
 
 load = Explanation.load
 
 __all__ = [
     "Attribution",
-    "DataValues",
     "Counterfactuals",
+    "DataValues",
     "Explanation",
     "Expression",
     "FeatureMap",
@@ -28,6 +29,7 @@ __all__ = [
     "Literal",
     "RuleSet",
     "Selection",
+    "SliceSet",
     "kinds",
     "load",
 ]

@@ -1,0 +1,810 @@
+"""Slices of a table on which a model does clearly worse than on all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+
+from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
+from skinterp.compat import (
+    HasMethods,
+    Integral,
+    Interval,
+    Real,
+    RealNotInt,
+    StrOptions,
+    check_is_fitted,
+    check_sample_weight,
+    fit_context,
+    validate_data,
+)
+from skinterp.explanation import SliceSet
+from skinterp.slices import _error_slice_finder_kernels as kernels
+from skinterp.slices import _evidence as evidence
+from skinterp.slices import _performance as performance
+from skinterp.slices._report import say_tags, slice_set
+from skinterp.slices._search import Found, Rows, n_conceivable, search, unpack
+from skinterp.slices._suggest import share_budget
+from skinterp.slices._tags import learn_columns
+from skinterp.slices._unseen import propose, read_similarity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GAP = 0.2
+FIGURES = ("performance", "gap", "p_value", "q_value")
+HELD = ("held_size", *(f"held_{name}" for name in FIGURES))
+RECORD = np.dtype(
+    [
+        ("size", np.int64),
+        *((name, np.float64) for name in (*FIGURES, "error_share")),
+        ("order", np.int64),
+        ("held_size", np.int64),
+        *((name, np.float64) for name in HELD[1:]),
+    ]
+)
+
+
+class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
+    """Find the conjunctions of tags on which a model errs, and re-estimate them.
+
+    A slice is a conjunction such as "sex is 'F' and age > 51" of at least
+    ``min_size`` rows. All slices whose mean performance lies a ``gap`` below that of
+    all rows are found, without exception, on one part of the rows, and estimated
+    again on the part that was held out: what was picked for being bad looks worse
+    than it is.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Model to look into. It is cloned, and measured out of fold; wrapped in
+        ``sklearn.frozen.FrozenEstimator``, a fitted one is taken as it is, and the
+        rows of ``fit`` should be ones that it has not seen. None takes
+        histogram-based boosted trees.
+    metric : str or callable, default="auto"
+        "accuracy" or a loss per row: "log_loss", "brier", "absolute_error",
+        "squared_error", or a function of the targets and of what ``predict`` gives.
+        "auto" is "absolute_error" for regressors, else "accuracy". "loss" names the
+        numbers of ``fit_scores`` as losses.
+    gap : float, default=None
+        How much worse than overall a slice has to be, above 0 and in the units of the
+        metric. None takes 0.2 for accuracies, half of the overall mean for losses.
+    max_order : int, default=3
+        Largest number of tags in a slice.
+    min_size : int or float, default=10
+        Fewest rows of a slice, among those searched; as a float below 1, their share.
+    n_bins : int, default=4
+        Number of quantile bins of a column of numbers; one that holds at most so many
+        distinct numbers keeps them as tags.
+    multi_hot : collection of str or int, default=None
+        Columns that say by a number above 0 that a row has a tag. Their absence is no
+        tag.
+    holdout : float, default=0.5
+        Share of the rows that is not searched but held out, from 0 (no re-estimate)
+        to below 1.
+    cv : int or splitter, default=5
+        Folds for a model that is not frozen.
+    max_slices : int, default=1000
+        Most slices to keep, in their order; None keeps all.
+    redundancy : float, default=None
+        Drop a slice if some of its tags alone do as badly, up to this much. 0 drops
+        those that are not worse than a part of them; None keeps all.
+    coverage : float, default=0.9
+        Share of the errors at which the greedy cover stops.
+    order_by : {"performance", "size"}, default="performance"
+        Order of the slices: the worst first, or the rare ones first.
+    bound : bool, default=False
+        Leave slices aside with too few errors for any part to be bad enough. The
+        same slices are found, and p-values are adjusted for all conceivable ones.
+        Without effect on losses and with weights.
+    unseen : {"none", "substitution"}, default="none"
+        Whether to propose slices with one tag replaced that too few rows show.
+    tag_similarity : mapping of str to array-like, default=None
+        For columns, how close each pair of its tags is, from 0 to 1.
+    sparse_output : bool, default=False
+        Whether ``transform`` gives a sparse matrix.
+    n_jobs : int, default=None
+        Number of threads. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the rows held out and of the folds.
+    verbose : int, default=0
+        Above 0, show how much of each level is done.
+
+    Attributes
+    ----------
+    slices_ : ndarray of shape (n_slices,)
+        Records ``size``, ``performance``, ``gap``, ``p_value``, ``q_value``,
+        ``error_share`` and ``order`` (number of tags), as found, and ``held_size``,
+        ``held_performance``, ``held_gap``, ``held_p_value``, ``held_q_value``, on the
+        rows held out (NaN without). Performances are in the units of the metric,
+        gaps positive where a slice is worse.
+    columns_ : tuple
+        What tags each column has.
+    offsets_ : ndarray of shape (n_slices + 1,)
+        Where in ``tags_`` each slice begins.
+    tags_ : ndarray of int
+        Numbers of the tags of each slice, rising.
+    cover_ : ndarray of int
+        Positions of the slices that hold most errors, greedily.
+    cover_errors_, cover_rows_ : ndarray of float
+        Shares of the errors and rows that the cover holds after each step.
+    overall_ : float
+        Mean performance of the rows searched.
+    held_overall_ : float
+        Mean performance of the rows held out; NaN without.
+    n_found_ : int
+        Number of slices that are bad enough, before any were dropped.
+    n_candidates_ : ndarray of int
+        Number of conjunctions of 1, 2, ... tags that were evaluated.
+    n_evaluated_ : int
+        Sum of these.
+    n_large_ : ndarray of int
+        Number of these that have enough rows.
+    n_pruned_by_bound_ : int
+        Number of these that the bound left aside.
+    gap_ : float
+        Gap that was asked for.
+    metric_ : str
+        Name of the metric.
+    estimator_ : estimator
+        Fitted model; None after ``fit_scores``.
+    n_features_in_ : int
+        Number of columns of tags.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of these, where all of them are strings.
+
+    See Also
+    --------
+    skinterp.explanation.SliceSet : What ``explain`` gives.
+
+    Notes
+    -----
+    Slice ``S`` is bad if ``mean(S) <= overall - gap``; for right and wrong it is
+    compared in whole numbers. Row sets are packed bits. Two slices that differ in
+    their last tag are joined by AND and a count; a candidate is evaluated only if all
+    its parts are large enough, which loses nothing. Level by level, each is walked
+    depth-first from its first tags, in parallel, with one byte left per slice, so
+    that no row sets of a level are held. The time is linear in the rows: O(n / 64)
+    per candidate, of which there are at most C(n_tags, max_order).
+
+    Missing cells carry no tag. Tags of fewer than ``min_size`` rows are left out.
+    Weights count in means, not in sizes.
+
+    References
+    ----------
+    .. [1] Chen, M., Zhao, C., Xu, Q. (2025). "HiBug2: Efficient and Interpretable
+       Error Slice Discovery for Comprehensive Model Debugging". ICLR.
+       arXiv:2501.16751.
+    .. [2] Benjamini, Y., Hochberg, Y. (1995). "Controlling the false discovery rate".
+       JRSS B 57, 289-300.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skinterp.slices import ErrorSliceFinder
+    >>> rng = np.random.default_rng(0)
+    >>> tags = pd.DataFrame({
+    ...     "light": rng.choice(["day", "night"], 400),
+    ...     "road": rng.choice(["dry", "wet", "snow"], 400),
+    ... })
+    >>> bad = (tags["light"] == "night") & (tags["road"] == "snow")
+    >>> right = rng.random(400) < np.where(bad, 0.3, 0.9)
+    >>> finder = ErrorSliceFinder(random_state=0).fit_scores(tags, right)
+    >>> finder.get_feature_names_out()[0]
+    "light is 'night' and road is 'snow'"
+    """
+
+    explains: ClassVar = {"global": ("slices",), "local": ("slices",)}
+
+    _parameter_constraints: ClassVar[dict] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "metric": [StrOptions({"auto", "loss", *performance.METRICS}), callable],
+        "gap": [Interval(Real, 0, None, closed="neither"), None],
+        "max_order": [Interval(Integral, 1, None, closed="left")],
+        "min_size": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+        ],
+        "n_bins": [Interval(Integral, 2, None, closed="left")],
+        "multi_hot": ["array-like", set, frozenset, None],
+        "holdout": [Interval(Real, 0, 1, closed="left")],
+        "cv": ["cv_object"],
+        "max_slices": [Interval(Integral, 1, None, closed="left"), None],
+        "redundancy": [Interval(Real, 0, None, closed="left"), None],
+        "coverage": [Interval(Real, 0, 1, closed="right")],
+        "order_by": [StrOptions({"performance", "size"})],
+        "bound": ["boolean"],
+        "unseen": [StrOptions({"none", "substitution"})],
+        "tag_similarity": [dict, None],
+        "sparse_output": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        metric: str | Callable[[Any, Any], Any] = "auto",
+        gap: float | None = None,
+        max_order: int = 3,
+        min_size: int | float = 10,
+        n_bins: int = 4,
+        multi_hot: Collection[Any] | None = None,
+        holdout: float = 0.5,
+        cv: Any = 5,
+        max_slices: int | None = 1000,
+        redundancy: float | None = None,
+        coverage: float = 0.9,
+        order_by: str = "performance",
+        bound: bool = False,
+        unseen: str = "none",
+        tag_similarity: Mapping[str, Any] | None = None,
+        sparse_output: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.gap = gap
+        self.max_order = max_order
+        self.min_size = min_size
+        self.n_bins = n_bins
+        self.multi_hot = multi_hot
+        self.holdout = holdout
+        self.cv = cv
+        self.max_slices = max_slices
+        self.redundancy = redundancy
+        self.coverage = coverage
+        self.order_by = order_by
+        self.bound = bound
+        self.unseen = unseen
+        self.tag_similarity = tag_similarity
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        tags: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Measure the model on each row, and find the slices where it errs.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            What the model takes.
+        y : array-like of shape (n_samples,)
+            Targets.
+        tags : array-like or frame of shape (n_samples, n_tag_columns), default=None
+            Columns that the slices are made of, and that ``predict``, ``transform``
+            and ``explain`` take afterwards. A cell may be a number, a label, a
+            collection of labels, or missing. None takes X.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the means. A row of weight 0 is left out.
+
+        Returns
+        -------
+        ErrorSliceFinder
+            The fitted finder.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer rows than a slice needs, or the metric is none of the
+            model's.
+        """
+        self.__dict__.pop("slices_", None)
+        if self.metric == "loss":
+            msg = "metric='loss' speaks of the numbers of fit_scores; name a loss"
+            raise ValueError(msg)
+        table = self._read(X if tags is None else tags, reset=True)
+        data = table if tags is None else X
+        target = self._read_target(y)
+        check_consistent_length(table, data, target)
+        weight = self._read_weight(sample_weight, table)
+        keep = np.flatnonzero(weight > 0)
+        if len(keep) < len(weight):
+            table, data = _rows_of(table, keep), _rows_of(data, keep)
+            target, weight = target[keep], weight[keep]
+        self._check_rows(len(target))
+        rng = check_random_state(self.random_state)
+        seed, split = rng.randint(np.iinfo(np.int32).max), rng.randint(2**31 - 1)
+        model = self.estimator
+        if model is None:
+            model = performance.default_estimator(data, target, seed)
+        metric = performance.choose_metric(self.metric, model)
+        self.estimator_, scores = performance.fit_and_measure(
+            model, data, target, metric, self.cv, seed
+        )
+        return self._find(table, scores, weight, metric, split)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_scores(
+        self, tags: Any, scores: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Find slices where numbers that are known already are bad.
+
+        Parameters
+        ----------
+        tags : array-like or frame of shape (n_samples, n_tag_columns)
+            Columns that the slices are made of.
+        scores : array-like of shape (n_samples,)
+            Performance of each row from 0 to 1, such as whether it was predicted
+            rightly. With ``metric="loss"``, or any name of a loss: losses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the means. A row of weight 0 is left out.
+
+        Returns
+        -------
+        ErrorSliceFinder
+            The fitted finder; the estimator is not used.
+
+        Raises
+        ------
+        ValueError
+            If a performance lies outside of [0, 1].
+        """
+        self.__dict__.pop("slices_", None)
+        table = self._read(tags, reset=True)
+        values = self._read_scores(scores, table)
+        weight = self._read_weight(sample_weight, table)
+        keep = np.flatnonzero(weight > 0)
+        if len(keep) < len(weight):
+            table = _rows_of(table, keep)
+            values, weight = values[keep], weight[keep]
+        self._check_rows(len(values))
+        metric = "accuracy" if self.metric == "auto" else self.metric
+        self.estimator_ = None
+        split = check_random_state(self.random_state).randint(2**31 - 1)
+        return self._find(table, values, weight, metric, split)
+
+    def transform(self, tags: Any) -> Any:
+        """Say which rows lie in which slices.
+
+        Parameters
+        ----------
+        tags : array-like or frame of shape (n_rows, n_tag_columns)
+            Columns that the slices are made of. Tags that were not seen in ``fit``
+            match nothing.
+
+        Returns
+        -------
+        ndarray or csr_matrix of shape (n_rows, n_slices), bool
+            True where a row lies in a slice.
+        """
+        check_is_fitted(self)
+        inside = self._membership(self._read(tags, reset=False))
+        return inside if self.sparse_output else inside.toarray()
+
+    def predict(self, tags: Any) -> NDArray[np.float64]:
+        """Give the performance to expect on each row.
+
+        Parameters
+        ----------
+        tags : array-like or frame of shape (n_rows, n_tag_columns)
+            Columns that the slices are made of.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Mean performance of the slices that a row lies in, weighted by one over
+            their size; the overall performance where it lies in none. Of the rows
+            held out, where there are such; in the units of the metric.
+        """
+        check_is_fitted(self)
+        return self._expected(self._membership(self._read(tags, reset=False)))
+
+    def _expected(self, members: sparse.csr_matrix) -> NDArray[np.float64]:
+        inside = members.astype(np.float64)
+        s = self.slices_
+        expected = np.where(s["held_size"] > 0, s["held_performance"], s["performance"])
+        share = 1.0 / s["size"]
+        total = inside @ share
+        overall = self.overall_ if np.isnan(self.held_overall_) else self.held_overall_
+        mean = (inside @ (expected * share)) / np.where(total > 0, total, 1.0)
+        return np.where(total > 0, mean, overall)
+
+    def score(self, X: Any, y: ArrayLike, tags: Any = None) -> float:
+        """Give the share of the errors in the cover less the share of rows in it.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            What the model takes; the tags after ``fit_scores``.
+        y : array-like of shape (n_rows,)
+            Targets; scores after ``fit_scores``.
+        tags : array-like or frame of shape (n_rows, n_tag_columns), default=None
+            Columns that the slices are made of; None takes X.
+
+        Returns
+        -------
+        float
+            Above 0 if errors gather in the slices; 0 if nothing errs.
+        """
+        table, rows = self._measure(X, y, tags)
+        chosen = self._membership(table)[:, self.cover_]
+        inside = np.asarray(chosen.sum(axis=1)).ravel() > 0
+        error = evidence.error_of(rows, loss=self._loss)
+        return float(error[inside].sum() / (error.sum() or 1.0) - inside.mean())
+
+    def evaluate(self, X: Any, y: ArrayLike, tags: Any = None) -> SliceSet:
+        """Estimate the slices again on other rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Rows that ``fit`` has not seen, in the form that the model takes; the tags
+            after ``fit_scores``.
+        y : array-like of shape (n_rows,)
+            Targets; scores after ``fit_scores``.
+        tags : array-like or frame of shape (n_rows, n_tag_columns), default=None
+            Columns that the slices are made of; None takes X.
+
+        Returns
+        -------
+        SliceSet
+            As ``explain`` gives it, with these rows in place of those held out.
+        """
+        _, rows = self._measure(X, y, tags)
+        slices = self.slices_.copy()
+        self._estimate_again(slices, rows)
+        overall = self._units(rows.overall)
+        return slice_set(self, slices, overall, rows.n_rows)
+
+    def suggest(
+        self, tags: Any, budget: int, confidence: ArrayLike | None = None
+    ) -> NDArray[np.intp]:
+        """Choose rows to label, so that a model trained on them errs less.
+
+        The budget is shared among the slices of the cover in proportion to their
+        errors; what a slice cannot use goes to the others.
+
+        Parameters
+        ----------
+        tags : array-like or frame of shape (n_rows, n_tag_columns)
+            Columns of the rows to choose from.
+        budget : int
+            Largest number of rows, at least 1.
+        confidence : array-like of shape (n_rows,), default=None
+            Confidence of the model; lower comes first. None takes rows in order.
+
+        Returns
+        -------
+        ndarray of int
+            Positions, each once, fewer than the budget if fewer rows match.
+
+        Raises
+        ------
+        ValueError
+            If the budget is no number of rows, or confidences are missing.
+        """
+        check_is_fitted(self)
+        inside = self._membership(self._read(tags, reset=False))[:, self.cover_]
+        share = self.slices_["error_share"][self.cover_]
+        return share_budget(inside, share, budget, confidence)
+
+    def unseen_slices(self) -> pd.DataFrame:
+        """List slices that too few rows show, and how the model may do there.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``slice``, ``rows`` (seen in the search), ``similarity`` to a slice
+            that was found, ``expected`` performance, worst first.
+
+        Raises
+        ------
+        ValueError
+            If ``unseen`` was "none" in ``fit``.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        if self.unseen_ is None:
+            msg = "unseen='none' looks for none; fit with unseen='substitution'"
+            raise ValueError(msg)
+        names = [self._say(tags) for tags, *_ in self.unseen_]
+        rest = [row[1:] for row in self.unseen_]
+        frame = pd.DataFrame(rest, columns=["rows", "similarity", "expected"])
+        frame.insert(0, "slice", names)
+        return frame
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Give the slices in words.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored: the columns are those of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_slices,), object
+            Such as "sex is 'F' and age > 51".
+        """
+        check_is_fitted(self)
+        words = [self._say(self._tags_of(s)) for s in range(len(self.slices_))]
+        return np.array([*words, None], dtype=object)[:-1]
+
+    def _explain(self, X: Any, *, kind: str) -> SliceSet:
+        found = slice_set(self, self.slices_, self.held_overall_, self.n_held_)
+        if X is None:
+            return found
+        inside = self._membership(X)
+        return found._with(
+            scope="local",
+            row_offsets=inside.indptr.astype(np.int64),
+            row_slices=inside.indices.astype(np.int64),
+            expected=self._expected(inside),
+        )
+
+    @classmethod
+    def _test_params(cls) -> list[dict[str, Any]]:
+        from sklearn.naive_bayes import GaussianNB
+
+        cheap = {"estimator": GaussianNB(), "cv": 2, "min_size": 4, "max_order": 2}
+        return [cheap | {"gap": 0.05, "max_slices": 20}, cheap | {"holdout": 0.0}]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "slices_")  # what fit sets last
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __skinterp_tags__(self) -> SkinterpTags:
+        return SkinterpTags(stochastic=True)
+
+    def _validate_X(self, X: Any) -> Any:
+        return self._read(X, reset=False)
+
+    # -- input -------------------------------------------------------------------------
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        """Table of tags: a frame as it is, anything else as an array."""
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if X.shape[0] == 0 or X.shape[1] == 0:
+                msg = f"found array with 0 sample(s) or feature(s), shape {X.shape}"
+                raise ValueError(msg)
+            return X
+        return validate_data(
+            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
+        )
+
+    def _read_target(self, y: ArrayLike) -> NDArray[Any]:
+        if y is None:
+            msg = f"{type(self).__name__} requires y to be passed, but it is None"
+            raise ValueError(msg)
+        return column_or_1d(np.asarray(y) if isinstance(y, list) else y, warn=True)
+
+    def _read_scores(self, scores: ArrayLike, table: Any) -> NDArray[np.float64]:
+        values = np.asarray(self._read_target(scores), dtype=np.float64)
+        check_consistent_length(table, values)
+        if not np.isfinite(values).all():
+            msg = "scores hold NaN or infinity; leave such rows out"
+            raise ValueError(msg)
+        outside = values[(values < 0) | (values > 1)]
+        if self.metric in ("auto", "accuracy") and len(outside):
+            msg = (
+                f"scores must lie in [0, 1], got {outside[0]}; for losses set "
+                "metric='loss'"
+            )
+            raise ValueError(msg)
+        return values
+
+    def _read_weight(self, weight: Any, table: Any) -> NDArray[np.float64]:
+        checked = check_sample_weight(
+            weight, np.empty((len(table), 1)), dtype=np.float64
+        )
+        if (checked < 0).any() or not checked.any():
+            msg = f"sample_weight must be at least 0, and not all 0; got {weight!r}"
+            raise ValueError(msg)
+        return np.asarray(checked)
+
+    def _check_rows(self, n: int) -> None:
+        n_searched = n - round(n * self.holdout)
+        least = self.min_size if self.min_size >= 1 else 1
+        if n_searched < max(least, 2):
+            msg = (
+                f"n_samples={n} leaves {n_searched} rows to search "
+                f"(holdout={self.holdout}), and a slice needs min_size={self.min_size}"
+            )
+            raise ValueError(msg)
+
+    # -- work --------------------------------------------------------------------------
+    @property
+    def _loss(self) -> bool:
+        return bool(self.metric_ != "accuracy")
+
+    def _units(self, value: Any) -> Any:
+        """Inside, larger is better; users read losses as they are."""
+        return -value if self._loss else value
+
+    def _find(
+        self,
+        table: Any,
+        scores: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        metric: Any,
+        split: int,
+    ) -> Self:
+        self.metric_ = performance.name_of(metric)
+        n = len(scores)
+        order = np.random.RandomState(split).permutation(n)
+        self.n_held_ = round(n * self.holdout)
+        held, searched = np.sort(order[: self.n_held_]), np.sort(order[self.n_held_ :])
+        names, part = feature_names_of(self), _rows_of(table, searched)
+        size = self.min_size
+        least = int(size) if size >= 1 else max(1, int(np.ceil(size * len(searched))))
+        self.columns_ = learn_columns(
+            part,
+            names,
+            n_bins=self.n_bins,
+            min_size=least,
+            multi_hot=() if self.multi_hot is None else tuple(self.multi_hot),
+        )
+        rows = Rows(self._bits(part), self._units(scores[searched]), weight[searched])
+        self.overall_, self.n_rows_ = float(self._units(rows.overall)), len(searched)
+        self.gap_ = self._choose_gap()
+        found = self._search(rows, least)
+        self.cover_, self.cover_errors_, self.cover_rows_ = evidence.cover(
+            found, rows.bits, evidence.error_of(rows, loss=self._loss), self.coverage
+        )
+        self.unseen_ = self._propose(found, rows, least, names)
+        self.offsets_, self.tags_ = found.offsets, found.tags
+        slices = self._records(found, rows)
+        self.held_overall_ = float("nan")
+        if self.n_held_:
+            bits = self._bits(_rows_of(table, held))
+            others = Rows(bits, self._units(scores[held]), weight[held])
+            self.held_overall_ = float(self._units(others.overall))
+            self._estimate_again(slices, others)
+        self.slices_ = slices
+        return self
+
+    def _choose_gap(self) -> float:
+        if self.gap is not None:
+            return float(self.gap)
+        if self._loss:
+            return abs(self.overall_) / 2 or 1.0
+        return GAP
+
+    def _search(self, rows: Rows, min_size: int) -> Found:
+        owner = self._owner()
+        several = np.array([self.columns_[c].several for c in owner], dtype=bool)
+        found = search(
+            rows,
+            owner,
+            several,
+            max_order=self.max_order,
+            min_size=min_size,
+            gap=self.gap_,
+            bound=self.bound,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        self.n_found_ = len(found.size)
+        self.n_candidates_, self.n_large_ = found.n_evaluated, found.n_large
+        self.n_evaluated_ = int(found.n_evaluated.sum())
+        self.n_pruned_by_bound_ = found.n_pruned
+        self.n_tests_ = int(found.n_large.sum())
+        if self.bound and rows.binary:
+            # what the bound left aside was not counted; no more than this exists
+            order = min(self.max_order, len(owner))
+            self.n_tests_ = n_conceivable(owner, several, order)
+        found = found.take(evidence.sort_slices(found, self.order_by))
+        return evidence.distinct(found, self.max_slices, self.redundancy)
+
+    def _propose(
+        self, found: Found, rows: Rows, min_size: int, names: tuple[str, ...]
+    ) -> list[Any] | None:
+        near = read_similarity(self.tag_similarity, self.columns_, names)
+        if self.unseen == "none":
+            return None
+        listed = propose(
+            found, rows, self.columns_, self._owner(), near, min_size=min_size
+        )
+        return [(*row[:3], float(self._units(row[3]))) for row in listed]
+
+    def _owner(self) -> NDArray[np.int64]:
+        """Column, by its place in ``columns_``, of each tag."""
+        counts = [len(column.kept) for column in self.columns_]
+        return np.repeat(np.arange(len(counts)), counts)
+
+    def _bits(self, table: Any) -> NDArray[np.uint64]:
+        names = feature_names_of(self)
+        nothing = np.empty((0, -(-len(table) // 64)), dtype=np.uint64)
+        parts = [column.masks(table, names) for column in self.columns_]
+        return np.concatenate([nothing, *parts])
+
+    def _membership(self, table: Any) -> sparse.csr_matrix:
+        bits, n = self._bits(table), len(table)
+        rows = [
+            np.flatnonzero(unpack(kernels.row_set(bits, self._tags_of(s)), n))
+            for s in range(len(self.slices_))
+        ]
+        ends = np.concatenate([[0], np.cumsum([len(r) for r in rows])])
+        places = np.concatenate([np.empty(0, np.int64), *rows])
+        held = np.ones(len(places), dtype=bool)
+        shape = (n, len(rows))
+        by_slice = sparse.csc_matrix((held, places, ends.astype(np.int64)), shape=shape)
+        return by_slice.tocsr()
+
+    def _records(self, found: Found, rows: Rows) -> NDArray[Any]:
+        slices = np.zeros(len(found.size), dtype=RECORD)
+        slices["order"] = np.diff(found.offsets)
+        error = evidence.error_of(rows, loss=self._loss)
+        inside = kernels.slice_sums(
+            rows.bits, found.offsets, found.tags, np.ones(rows.n_rows), error
+        )
+        slices["error_share"] = inside[:, 3] / (error.sum() or 1.0)
+        self._fill(slices, "", rows, found.offsets, found.tags, self.n_tests_)
+        for name in HELD:
+            slices[name] = np.nan if name != "held_size" else 0
+        return slices
+
+    def _estimate_again(self, slices: NDArray[Any], rows: Rows) -> None:
+        self._fill(slices, "held_", rows, self.offsets_, self.tags_, len(slices))
+
+    def _fill(
+        self,
+        slices: NDArray[Any],
+        prefix: str,
+        rows: Rows,
+        offsets: NDArray[np.int64],
+        tags: NDArray[np.int64],
+        n_tests: int,
+    ) -> None:
+        """Write size, performance and evidence of each slice on some rows."""
+        sums = kernels.slice_sums(rows.bits, offsets, tags, rows.weight, rows.value)
+        with np.errstate(invalid="ignore"):
+            mean = sums[:, 3] / sums[:, 1]
+        p = evidence.p_values(sums, rows.overall, binary=rows.binary)
+        slices[f"{prefix}size"] = sums[:, 0]
+        slices[f"{prefix}performance"] = self._units(mean)
+        slices[f"{prefix}gap"] = rows.overall - mean
+        slices[f"{prefix}p_value"] = p
+        slices[f"{prefix}q_value"] = evidence.adjust(p, n_tests)
+
+    def _measure(self, X: Any, y: ArrayLike, tags: Any) -> tuple[Any, Rows]:
+        check_is_fitted(self)
+        table = self._read(X if tags is None else tags, reset=False)
+        if self.estimator_ is None:
+            scores = self._read_scores(y, table)
+        else:
+            target = self._read_target(y)
+            check_consistent_length(table, X, target)
+            metric = self.metric if callable(self.metric) else self.metric_
+            scores = performance.measure(self.estimator_, X, target, metric)
+        return table, Rows(self._bits(table), self._units(scores), np.ones(len(scores)))
+
+    def _tags_of(self, s: int) -> NDArray[np.int64]:
+        return self.tags_[self.offsets_[s] : self.offsets_[s + 1]]
+
+    def _say(self, tags: Any) -> str:
+        return say_tags(self.columns_, tags, feature_names_of(self))
+
+
+def _rows_of(table: Any, rows: NDArray[np.intp]) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if hasattr(table, "columns") or hasattr(table, "shape"):
+        return table[rows]
+    return [table[i] for i in rows]
