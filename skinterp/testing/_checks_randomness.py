@@ -79,6 +79,9 @@ def check_seed_without_effect(case: Case) -> None:
 
 def global_state() -> dict[str, Any]:
     """Return what a library must leave alone."""
+    if "numba" in sys.modules:
+        # asking starts numba's threads, which changes those of others the first time
+        sys.modules["numba"].get_num_threads()
     state: dict[str, Any] = {
         "np.random": pickle.dumps(np.random.get_state()),  # noqa: NPY002
         "random": random.getstate(),
