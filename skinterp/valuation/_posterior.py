@@ -13,7 +13,7 @@ from skinterp.valuation._bandit_kernels import shrink
 
 Floats = NDArray[np.float64]
 
-LEAST_RATIO = 1e-3  # of signal to noise, where the design sees no signal
+LEAST_RATIO = 0.1  # of signal to noise; few draws can hide a signal of this size
 LEAST_NOISE = 1e-10  # of the rewards' mean square, where a game has no noise
 RATIOS = np.logspace(-4, 4, 161)  # signal over noise, for the likelihood
 

@@ -68,7 +68,7 @@ def mark_rows(marked: ArrayLike | None, n: int) -> NDArray[np.bool_] | None:
     if given.dtype == bool and given.shape == (n,):
         return given
     right = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
-    if not right or (given.size and not (0 <= given.min() and given.max() < n)):
+    if not right or (given.size and (given.min() < 0 or given.max() >= n)):
         msg = f"marked must be a mask of {n} rows or positions from 0 to {n - 1}."
         raise ValueError(msg)
     mask = np.zeros(n, dtype=bool)

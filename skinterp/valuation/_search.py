@@ -122,9 +122,12 @@ def search_values(
     )
 
 
-def exact_values(values: NDArray[np.float64], kernel: Any) -> Outcome:
+def exact_values(params: Any, utility: Any, kernel: Any) -> Outcome:
     """Values that are known, with a process through them for further rows."""
-    n = len(values)
+    n = utility.n_samples
+    with _bar(params, n) as tick:
+        values = utility.shapley_values()
+        tick(n)
     signal = max(float(values.var()), 1e-300)
     known = Pulls(np.ones(n, dtype=np.int64), values.copy(), values**2)
     variances = Variances(signal, EXACT_NOISE * signal)
@@ -205,5 +208,9 @@ def _bar(params: Any, budget: int) -> Iterator[Any]:
         return
     from tqdm import tqdm
 
-    with tqdm(total=budget, desc=type(params).__name__, unit="draw") as bar:
+    with tqdm(
+        total=budget,
+        desc=type(params).__name__,
+        unit="row" if params.utility == "knn" else "draw",
+    ) as bar:
         yield bar.update

@@ -25,8 +25,6 @@ from skinterp.compat import (
     validate_data,
 )
 from skinterp.explanation import DataValues
-from skinterp.valuation._data_kernel import CallableKernel, DataKernel
-from skinterp.valuation._knn import KNNUtility
 from skinterp.valuation._posterior import Pulls, Regression, Variances, top_probability
 from skinterp.valuation._rows import (
     candidate_rows,
@@ -37,11 +35,7 @@ from skinterp.valuation._rows import (
     validation_rows,
 )
 from skinterp.valuation._search import Outcome, exact_values, search_values, seed_of
-from skinterp.valuation._utility import (
-    ModelUtility,
-    default_estimator,
-    is_classification,
-)
+from skinterp.valuation._task import Task, check_labels, is_classification
 
 MIN_ROWS = 20
 N_DRAWS = 2000
@@ -220,7 +214,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
     >>> y = (X[:, 0] > 0).astype(int)
     >>> y[:5] = 1 - y[:5]  # wrong labels
     >>> search = TopDataValues(
-    ...     GaussianNB(), m=5, lowest=True, beta=1.0, max_evaluations=200, random_state=0
+    ...     GaussianNB(), m=5, lowest=True, max_evaluations=200, random_state=0
     ... )
     >>> found = search.fit(X, y).top_indices_
     >>> len(found), search.n_evaluations_
@@ -372,8 +366,9 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         at = candidate_rows(~held_out, self.max_rows, rng)
         m = number_of_rows(self.m, len(at))
         self._fit_X, self._fit_y, self._candidates = rows, target, at
-        self._fit_features(rows[at], target[at])
-        outcome = self._value(at, m, validation, words)
+        if self.features is not None:
+            self.features_ = clone(self.features).fit(rows[at], target[at])
+        outcome = self._value(m, validation, words)
         self._note_search(outcome, at)
         support = self._note_values(outcome, at, m, words)
         labels = target if self._has_classes else None
@@ -392,7 +387,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             )
             raise ValueError(msg)
         kind = type_of_target(target)
-        self._has_classes = is_classification(self.estimator, target, kind)
+        self._has_classes = is_classification(self.estimator, kind)
         if not self._has_classes:
             return rows, target.astype(np.float64)
         if kind == "continuous":
@@ -422,69 +417,26 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         rows, target = validate_data(
             self, X, y, reset=False, dtype=np.float64, order="C"
         )
-        return rows, self._check_labels(target, "y_val")
+        classes = self.classes_ if self._has_classes else None
+        return rows, check_labels(target, classes, "y_val")
 
-    def _check_labels(self, y: NDArray, name: str) -> NDArray:
-        if not self._has_classes:
-            return np.asarray(y, dtype=np.float64)
-        unknown = [label for label in np.unique(y) if label not in self.classes_]
-        if unknown:
-            msg = (
-                f"{name} holds {unknown[0]!r}, which is no label of y: {self.classes_}"
-            )
-            raise ValueError(msg)
-        return y
+    def _task(self) -> Task:
+        return Task(
+            X=self._fit_X,
+            y=self._fit_y,
+            at=self._candidates,
+            classes=self.classes_ if self._has_classes else None,
+            kernel=self.kernel,
+            features=getattr(self, "features_", None),
+        )
 
-    def _value(self, at: NDArray, m: int, validation: Any, words: list[int]) -> Outcome:
+    def _value(self, m: int, validation: Any, words: list[int]) -> Outcome:
         """Exact values where there are such, else those of a search."""
-        rows, target = self._fit_X[at], self._fit_y[at]
-        kernel = self._kernel()
-        if callable(self.utility):
-            utility: Any = self.utility
-            if len(at) < len(self._fit_X):
-                utility = _OfSome(utility, at)
-        elif self.utility == "knn":
-            if not self._has_classes:
-                msg = "utility='knn' needs labels, but y is continuous."
-                raise ValueError(msg)
-            utility = KNNUtility(rows, target, *validation, self.n_neighbors)
-            if self.max_coalition is None:
-                return exact_values(utility.shapley_values(), kernel)
-        else:
-            utility = ModelUtility(
-                default_estimator(self._has_classes)
-                if self.estimator is None
-                else self.estimator,
-                (rows, target),
-                validation,
-                classification=self._has_classes,
-                scoring=self.scoring,
-            )
-        return search_values(self, utility, kernel, len(at), m, words)
-
-    def _fit_features(self, rows: NDArray, target: NDArray) -> None:
-        if self.features is not None:
-            self.features_ = clone(self.features).fit(rows, target)
-
-    def _features(self, rows: NDArray) -> NDArray:
-        """What the kernel compares."""
-        if self.features is None:
-            return rows
-        made = self.features_.transform(rows)
-        made = made.toarray() if hasattr(made, "toarray") else made
-        return np.ascontiguousarray(made, dtype=np.float64)
-
-    def _codes(self, y: NDArray) -> NDArray:
-        return np.searchsorted(self.classes_, y) if self._has_classes else y
-
-    def _kernel(self) -> Any:
-        """Kernel of the candidates, made anew from what is stored."""
-        at = self._candidates
-        features, y = self._features(self._fit_X[at]), self._fit_y[at]
-        if callable(self.kernel):
-            return CallableKernel(self.kernel, features, y)
-        n_classes = len(self.classes_) if self._has_classes else 0
-        return DataKernel(features, self._codes(y), n_classes, self.kernel)
+        task = self._task()
+        kernel, utility = task.make_kernel(), task.make_utility(self, validation)
+        if self.utility == "knn" and self.max_coalition is None:
+            return exact_values(self, utility, kernel)
+        return search_values(self, utility, kernel, len(task.at), m, words)
 
     def _note_search(self, outcome: Outcome, at: NDArray) -> None:
         """Keep what was drawn, in positions of all rows."""
@@ -516,7 +468,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         n, found = len(self._fit_X), outcome.regression
         mean, std = np.empty(n), np.empty(n)
         rest = np.flatnonzero(~self.candidates_)
-        mean[rest], std[rest] = self._predict(
+        mean[rest], std[rest] = self._task().predict(
             found, self._fit_X[rest], self._fit_y[rest]
         )
         sign = -1.0 if self.lowest else 1.0
@@ -544,15 +496,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
     def _regression(self) -> Regression:
         pulls = Pulls(self._counts, self._totals, np.zeros(len(self._counts)))
         variances = Variances(self.signal_variance_, self.noise_variance_)
-        return Regression(self._kernel(), variances, self._prior, pulls)
-
-    def _predict(
-        self, regression: Regression, rows: NDArray, y: NDArray
-    ) -> tuple[NDArray, NDArray]:
-        if not len(rows):
-            return np.zeros(0), np.zeros(0)
-        labels = y if callable(self.kernel) else self._codes(y)
-        return regression.of_rows(self._features(rows), labels)
+        return Regression(self._task().make_kernel(), variances, self._prior, pulls)
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Search, and give the rows that are worth keeping.
@@ -599,8 +543,9 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         rows, target = validate_data(
             self, X, y, reset=False, dtype=np.float64, order="C"
         )
-        target = self._check_labels(target, "y")
-        mean, std = self._predict(self._regression(), rows, target)
+        task = self._task()
+        target = check_labels(target, task.classes, "y")
+        mean, std = task.predict(self._regression(), rows, target)
         return (mean, std) if return_std else mean
 
     def _explain(
@@ -662,7 +607,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
     def _test_params(cls) -> list[dict[str, Any]]:
         from sklearn.naive_bayes import GaussianNB
 
-        cheap = {"m": 3, "max_evaluations": 40, "beta": 1.0}
+        cheap = {"m": 3, "max_evaluations": 16, "beta": 1.0}
         return [cheap | {"estimator": GaussianNB()}, {"utility": "knn", "lowest": True}]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -683,13 +628,3 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
                 "check_estimators_nan_inf": few,
             },
         )
-
-
-class _OfSome:
-    """A utility of all rows, asked about some of them."""
-
-    def __init__(self, utility: Callable[[NDArray], float], at: NDArray) -> None:
-        self.utility, self.at = utility, at
-
-    def __call__(self, indices: NDArray) -> float:
-        return self.utility(self.at[indices])

@@ -13,8 +13,6 @@ from sklearn.metrics import check_scoring
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skinterp.compat import get_tags
-
 LOWEST_R2 = -1.0
 
 
@@ -94,8 +92,11 @@ def draw_reward(
     return reward
 
 
-def is_classification(estimator: Any, y: NDArray[Any], kind: str) -> bool:
-    """Whether rows have classes: told by the estimator, else by the target."""
-    if estimator is not None:
-        return get_tags(estimator).estimator_type != "regressor"
-    return kind not in ("continuous", "continuous-multioutput")
+class SomeRows:
+    """A utility of all rows, asked about some of them only."""
+
+    def __init__(self, utility: Any, at: NDArray[np.intp]) -> None:
+        self.utility, self.at = utility, at
+
+    def __call__(self, indices: NDArray[np.intp]) -> float:
+        return float(self.utility(self.at[indices]))

@@ -1,0 +1,97 @@
+"""What is valued: rows, labels, and how alike they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skinterp.compat import get_tags
+from skinterp.valuation._data_kernel import CallableKernel, DataKernel
+from skinterp.valuation._knn import KNNUtility
+from skinterp.valuation._posterior import Regression
+from skinterp.valuation._utility import ModelUtility, SomeRows, default_estimator
+
+
+@dataclass(frozen=True)
+class Task:
+    """Training rows, which of them are candidates, and the kernel over them."""
+
+    X: NDArray[np.float64]
+    y: NDArray[Any]
+    at: NDArray[np.intp]
+    classes: NDArray[Any] | None
+    kernel: Any
+    features: Any = None
+
+    def make_kernel(self) -> Any:
+        """Kernel of the candidates."""
+        features, y = self.encode(self.X[self.at]), self.y[self.at]
+        if callable(self.kernel):
+            return CallableKernel(self.kernel, features, y)
+        n_classes = 0 if self.classes is None else len(self.classes)
+        return DataKernel(features, self.codes(y), n_classes, self.kernel)
+
+    def encode(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the kernel compares."""
+        if self.features is None:
+            return rows
+        made = self.features.transform(rows)
+        made = made.toarray() if hasattr(made, "toarray") else made
+        return np.ascontiguousarray(made, dtype=np.float64)
+
+    def codes(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Position of each label among the classes; a number stays as it is."""
+        return y if self.classes is None else np.searchsorted(self.classes, y)
+
+    def make_utility(self, params: Any, validation: Any) -> Any:
+        """What a set of candidates is worth."""
+        rows, target = self.X[self.at], self.y[self.at]
+        if callable(params.utility):
+            whole = len(self.at) == len(self.X)
+            return params.utility if whole else SomeRows(params.utility, self.at)
+        if params.utility == "knn":
+            if self.classes is None:
+                msg = "utility='knn' needs labels, but y is continuous."
+                raise ValueError(msg)
+            return KNNUtility(rows, target, *validation, params.n_neighbors)
+        labelled = self.classes is not None
+        model = params.estimator
+        return ModelUtility(
+            default_estimator(labelled) if model is None else model,
+            (rows, target),
+            validation,
+            classification=labelled,
+            scoring=params.scoring,
+        )
+
+    def predict(
+        self, regression: Regression, rows: NDArray[np.float64], y: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and deviation of the values of rows."""
+        if not len(rows):
+            return np.zeros(0), np.zeros(0)
+        labels = y if callable(self.kernel) else self.codes(y)
+        return regression.of_rows(self.encode(rows), labels)
+
+
+def check_labels(
+    y: NDArray[Any], classes: NDArray[Any] | None, name: str
+) -> NDArray[Any]:
+    """Labels that were seen in fit, or numbers."""
+    if classes is None:
+        return np.asarray(y, dtype=np.float64)
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        msg = f"{name} holds {unknown[0]!r}, which is no label of y: {classes.tolist()}"
+        raise ValueError(msg)
+    return y
+
+
+def is_classification(estimator: Any, kind: str) -> bool:
+    """Whether rows have classes: told by the estimator, else by the target."""
+    if estimator is not None:
+        return bool(get_tags(estimator).estimator_type != "regressor")
+    return kind not in ("continuous", "continuous-multioutput")
