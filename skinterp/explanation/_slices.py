@@ -357,8 +357,9 @@ class SliceSet(Explanation):
 
     def _pruned(self) -> Self:
         """Leave out the slices that no row lies in."""
-        used, place = np.unique(self.row_slices, return_inverse=True)
-        return self._keep(used, row_slices=place.reshape(-1))
+        assert self.row_slices is not None
+        used = np.unique(self.row_slices)
+        return self._keep(used, row_slices=np.searchsorted(used, self.row_slices))
 
     def _keep(self, slices: NDArray[np.intp], **changes: Any) -> Self:
         counts = np.diff(self.offsets)[slices]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,10 +51,18 @@ def draw_slices(slices: SliceSet, ax: Axes | None) -> Axes:
         )
     if slices.n_slices:
         ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(_few(ax))
     ax.set_xlabel("rows of the slice, among those searched")
     ax.set_ylabel(shorten(str(slices.target_names[0]), 30))
     _name_cover(slices, ax)
     return ax
+
+
+def _few(ax: Axes) -> Any:
+    """Numbers between the powers of ten only where there are few of these."""
+    low, high = ax.get_xlim()
+    return "{x:g}" if high < 30 * low else ""
 
 
 def _draw_held(slices: SliceSet, ax: Axes) -> None:

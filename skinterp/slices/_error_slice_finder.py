@@ -529,8 +529,8 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        input_features : object, default=None
-            Ignored: the columns are those of ``fit``.
+        input_features : array-like of str, default=None
+            Names of the columns, which have to be those of ``fit`` if these had any.
 
         Returns
         -------
@@ -538,7 +538,23 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
             Such as "sex is 'F' and age > 51".
         """
         check_is_fitted(self)
-        words = [self._say(self._tags_of(s)) for s in range(len(self.slices_))]
+        names = feature_names_of(self)
+        if input_features is not None:
+            given = tuple(str(name) for name in input_features)
+            if len(given) != self.n_features_in_:
+                msg = (
+                    "input_features should have length equal to number of features "
+                    f"({self.n_features_in_}), got {len(given)}"
+                )
+                raise ValueError(msg)
+            if hasattr(self, "feature_names_in_") and given != names:
+                msg = "input_features is not equal to feature_names_in_"
+                raise ValueError(msg)
+            names = given
+        words = [
+            say_tags(self.columns_, self._tags_of(s), names)
+            for s in range(len(self.slices_))
+        ]
         return np.array([*words, None], dtype=object)[:-1]
 
     def _explain(self, X: Any, *, kind: str) -> SliceSet:
@@ -555,9 +571,11 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        from sklearn.naive_bayes import GaussianNB
+        from sklearn.tree import DecisionTreeClassifier
 
-        cheap = {"estimator": GaussianNB(), "cv": 2, "min_size": 4, "max_order": 2}
+        tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+
+        cheap = {"estimator": tree, "cv": 2, "min_size": 4, "max_order": 2}
         return [cheap | {"gap": 0.05, "max_slices": 20}, cheap | {"holdout": 0.0}]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -567,10 +585,15 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []  # memberships are bool
         return tags
 
     def __skinterp_tags__(self) -> SkinterpTags:
-        return SkinterpTags(stochastic=True)
+        sizes = "weights count in means, while min_size and the folds count rows"
+        return SkinterpTags(
+            stochastic=True,
+            expected_failures={"check_sample_weight_equivalence_on_dense_data": sizes},
+        )
 
     def _validate_X(self, X: Any) -> Any:
         return self._read(X, reset=False)
@@ -590,7 +613,8 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
 
     def _read_target(self, y: ArrayLike) -> NDArray[Any]:
         if y is None:
-            msg = f"{type(self).__name__} requires y to be passed, but it is None"
+            who = type(self).__name__
+            msg = f"{who} requires y to be passed, but the target y is None"
             raise ValueError(msg)
         return column_or_1d(np.asarray(y) if isinstance(y, list) else y, warn=True)
 
@@ -730,6 +754,8 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, BaseEstimator):
 
     def _bits(self, table: Any) -> NDArray[np.uint64]:
         names = feature_names_of(self)
+        if hasattr(table, "columns") and not hasattr(self, "feature_names_in_"):
+            names = tuple(map(str, table.columns))  # by place, as in an array
         nothing = np.empty((0, -(-len(table) // 64)), dtype=np.uint64)
         parts = [column.masks(table, names) for column in self.columns_]
         return np.concatenate([nothing, *parts])

@@ -51,6 +51,9 @@ def slice_set(
             for s in range(len(slices))
         ]
     )
+    figures: dict[str, Any] = {name: slices[name] for name in SAME_NAMES}
+    if n_held:
+        figures |= {name: slices[name] for name in HELD}
     step = np.full(len(slices), -1, dtype=np.int64)
     step[finder.cover_] = np.arange(len(finder.cover_))
     return SliceSet(
@@ -59,8 +62,7 @@ def slice_set(
         target_names=np.array([finder.metric_]),
         feature_dtypes=tuple(dtypes),
         **parts,
-        **{name: slices[name] for name in SAME_NAMES},
-        **({name: slices[name] for name in HELD} if n_held else {}),
+        **figures,
         cover_step=step,
         cover_errors=finder.cover_errors_,
         cover_rows=finder.cover_rows_,

@@ -40,12 +40,12 @@ def propose(
                 near = _nearness(columns, owner, similarity, int(tag), int(other))
                 best[new] = max(best.get(new, 0.0), near)
     rare = []
-    for tags, near in best.items():
-        inside = kernels.row_set(rows.bits, np.array(tags, dtype=np.int64))
+    for slice_, near in best.items():
+        inside = kernels.row_set(rows.bits, np.array(slice_, dtype=np.int64))
         n = int(unpack(inside, rows.n_rows).sum())
         if n < min_size and near > 0:
-            rare.append((tags, n, near))
-    expected = _additive(rows, owner, [tags for tags, _, _ in rare])
+            rare.append((slice_, n, near))
+    expected = _additive(rows, owner, [slice_ for slice_, _, _ in rare])
     listed = [
         (t, n, near, float(e)) for (t, n, near), e in zip(rare, expected, strict=True)
     ]
