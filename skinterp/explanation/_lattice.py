@@ -369,7 +369,7 @@ class Lattice(Explanation):
         )
 
     def _concept_fields(self, kept: NDArray[np.intp]) -> dict[str, Any]:
-        """Fields of some of the concepts, with the order that they have of themselves."""
+        """Fields of some of the concepts, in the order that these have."""
         fields = {n: getattr(self, n) for n in PER_CONCEPT}
         out = {n: v[kept] for n, v in fields.items() if v is not None}
         if self.row_concept is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,8 +46,8 @@ def check_arrays(lattice: Lattice) -> None:
     unknown = set(lattice.feature_dtypes or ()) - set(DTYPES)
     if unknown or len(lattice.feature_dtypes or ()) != _width(lattice):
         msg = (
-            f"feature_dtypes={lattice.feature_dtypes!r} must name one of {list(DTYPES)} "
-            f"for each of {_width(lattice)} features"
+            f"feature_dtypes={lattice.feature_dtypes!r} must name one of "
+            f"{list(DTYPES)} for each of {_width(lattice)} features"
         )
         raise ValueError(msg)
     low, high = lattice.intents[lattice.edges].swapaxes(0, 1)
@@ -215,7 +216,7 @@ def check_rows(lattice: Lattice, estimator: Any, X: Any) -> None:
     steps = {tuple(edge) for edge in lattice.edges.tolist()}
     for i in range(len(lattice)):
         way = lattice.way_up(i).tolist()
-        ways = set(zip(way[:-1], way[1:], strict=True)) <= steps
+        ways = set(pairwise(way)) <= steps
         top = lattice.concept[way[-1]] == 0
         if way[0] != lattice.row_concept[i] or not ways or not top:
             msg = f"the way of row {i} is no way from its concept to the top: {way}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,7 +133,7 @@ def _neighbours(chains: list[list[int]], total: int) -> tuple[list[list[int]], .
     up: list[list[int]] = [[] for _ in range(total)]
     down: list[list[int]] = [[] for _ in range(total)]
     for chain in chains:
-        for high, low in zip(chain[:-1], chain[1:], strict=True):
+        for high, low in pairwise(chain):
             down[high].append(low)
             up[low].append(high)
     return up, down

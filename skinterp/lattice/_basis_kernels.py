@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from skinterp.lattice._bits import ONE, ZERO, Words, bit
+from skinterp.lattice._concept_lattice_kernels import copy
 from skinterp.lattice._order_kernels import close, extent_of
 
 
@@ -51,10 +52,10 @@ def next_closed(
         if current[v] & bit(j) != ZERO:
             current[v] &= ~bit(j)
             continue
-        found[:] = current
+        copy(current, found, len(found))
         found[v] |= bit(j)
         if respect(found, premises, conclusions, n, j):
-            current[:] = found
+            copy(found, current, len(found))
             return True
     return False
 
@@ -64,8 +65,9 @@ def grow_rows(array: Words, n: int) -> Words:
     """Array with room for row n."""
     if n < len(array):
         return array
-    larger = np.empty((2 * len(array), array.shape[1]), dtype=array.dtype)
-    larger[: len(array)] = array
+    larger = np.empty((2 * n, array.shape[1]), dtype=array.dtype)
+    for i in range(n):
+        copy(array[i], larger[i], array.shape[1])
     return larger
 
 
@@ -92,12 +94,15 @@ def advance_basis(
     for _ in range(n_steps):
         extent_of(current, columns, extent, len(rows))
         close(extent, current, rows, full, intent)
-        if not np.array_equal(intent, current):
+        gained = ZERO
+        for v in range(len(intent)):
+            gained |= intent[v] ^ current[v]
+        if gained != ZERO:
             if n == max_found:
                 return premises, conclusions, n, True
             premises, conclusions = grow_rows(premises, n), grow_rows(conclusions, n)
-            premises[n] = current
-            conclusions[n] = intent
+            copy(current, premises[n], len(current))
+            copy(intent, conclusions[n], len(intent))
             n += 1
         if not next_closed(current, m, premises, conclusions, n):
             return premises, conclusions, n, False

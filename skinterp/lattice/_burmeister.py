@@ -1,4 +1,4 @@
-"""Contexts as files in Burmeister's format, which programs for formal concepts share."""
+"""Contexts as files in Burmeister's format, which many programs read."""
 
 from __future__ import annotations
 
@@ -149,8 +149,9 @@ def write_burmeister(
         msg = f"X holds {wrong[0]!r}; a context holds truth values, or 0 and 1"
         raise ValueError(msg)
     n, m = table.shape
-    rows = _names(objects, getattr(X, "index", None), "g", n, "objects")
-    columns = _names(attributes, getattr(X, "columns", None), "m", m, "attributes")
+    framed = hasattr(X, "index") and hasattr(X, "columns")
+    rows = _names(objects, X.index if framed else None, "g", n, "objects")
+    columns = _names(attributes, X.columns if framed else None, "m", m, "attributes")
     crosses = ["".join("X" if cell else "." for cell in row) for row in table.tolist()]
     head = ["B", _one_line(name), str(n), str(m), ""]
     text = "\n".join([*head, *rows, *columns, *crosses]) + "\n"

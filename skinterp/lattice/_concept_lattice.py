@@ -26,6 +26,7 @@ from skinterp.explanation import Lattice
 from skinterp.lattice import _context as engine
 from skinterp.lattice._lattice_parts import (
     attribute_fields,
+    flag_fields,
     global_lattice,
     local_lattice,
     name_attributes,
@@ -33,6 +34,7 @@ from skinterp.lattice._lattice_parts import (
 )
 from skinterp.lattice._scaling import (
     SCALES,
+    all_binary,
     attribute_table,
     category_orders,
     choose_scales,
@@ -67,8 +69,8 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         What to do about more: refuse, or warn and raise ``min_support`` as little as
         needed.
     scaling : str or dict, default="auto"
-        How columns become attributes; one for all, or a dict by column name (others
-        are "auto").
+        How columns become attributes: one scale for all (labels without an order are
+        nominal all the same), or a dict by column name (others are "auto").
 
         - "boolean": 0/1 columns, as they are;
         - "nominal": an attribute per value;
@@ -105,8 +107,6 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
     stability_ : ndarray of shape (n_concepts,) or None
         Share of the subsets of each extent that have the same intent; near 1, the
         concept hangs on no single row.
-    separation_ : ndarray of shape (n_concepts,)
-        Share that a concept's rectangle has of all crosses in its rows and columns.
     implications_ : ndarray of shape (n_implications, 2, n_attributes), bool
         Premise and conclusion (without the premise) of each implication of the basis,
         in lectic order; empty unless asked for.
@@ -133,9 +133,9 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Concepts are found by In-Close over packed words, with Krajca, Outrata and Vychodil's
-    inheritance of failed tests; rows of small extents are packed anew. Time is
-    O(n_concepts n_attributes n / 64) at worst, and far less where extents shrink.
+    Concepts are found by In-Close over packed words, with the inheritance of failed
+    tests of Krajca, Outrata and Vychodil; rows of small extents are packed anew. Time
+    is O(n_concepts n_attributes n / 64) at worst, and far less where extents shrink.
     Equal rows are searched once. Covers are counted, not compared (after Lindig):
     O(n_concepts) times the crosses of an extent. The basis is found by NextClosure.
     Attributes are ordered as the columns are; the first is the most significant in
@@ -148,9 +148,9 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
     References
     ----------
     .. [1] Ganter, B., Wille, R. (1999). "Formal Concept Analysis". Springer.
-    .. [2] Andrews, S. (2015). "A 'Best-of-Breed' approach for designing a fast algorithm
-       for computing fixpoints of Galois connections". Information Sciences 295.
-       doi:10.1016/j.ins.2014.10.011.
+    .. [2] Andrews, S. (2015). "A 'Best-of-Breed' approach for designing a fast
+       algorithm for computing fixpoints of Galois connections". Information Sciences
+       295, doi:10.1016/j.ins.2014.10.011.
     .. [3] Xiong, B., Staab, S. (2025). "From Tokens to Lattices: Emergent Lattice
        Structures in Language Models". ICLR. arXiv:2504.08778.
 
@@ -166,7 +166,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
     >>> len(lattice.intents_), len(lattice.edges_)
     (6, 7)
     >>> lattice.explain().implications()
-    ('swims -> lays eggs', 'flies, lays eggs, swims -> ')
+    ('swims -> lays eggs',)
     >>> lattice.closure(["swims"])
     ('lays eggs', 'swims')
     """
@@ -360,6 +360,18 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "intents_")
         return name_concepts(self, input_features)
 
+    @property
+    def separation_(self) -> NDArray[np.float64]:
+        """Share that a concept's rectangle has of all crosses in its rows and columns.
+
+        Returns
+        -------
+        ndarray of shape (n_concepts,)
+            Computed anew at each use.
+        """
+        check_is_fitted(self, "intents_")
+        return engine.separation(self._context, self.intents_, self.sizes_)
+
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
         few = {"max_concepts": 150, "overflow": "iceberg", "sparse_output": False}
@@ -393,21 +405,28 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         """Keep the table as plain arrays, and the names of its rows."""
         self._packed = {name: getattr(context, name) for name in engine.FIELDS}
         self.n_objects_ = context.n_objects
-        index = getattr(X, "index", None)
+        index = getattr(X, "index", None) if hasattr(X, "columns") else None
         named = index is not None and type(index).__name__ != "RangeIndex"
         self._object_names = tuple(map(str, index)) if named else ()
 
     def _scale(self, columns: Any, X: Any) -> None:
         """Choose the attributes."""
         names = feature_names_of(self)
+        if self.scaling in ("auto", "boolean") and all_binary(columns):
+            self._attributes = flag_fields(len(names))
+            self.attribute_names_ = np.array(names)
+            return
         scales = choose_scales(self.scaling, names)
-        dates = date_columns(X)
+        dates = date_columns(X, len(names))
         dtypes = tuple("date" if date else "float64" for date in dates)
-        orders = category_orders(X)
+        orders = category_orders(X, len(names))
         literals = []
         for j, cells in enumerate(columns):
+            scale = scales[j]
+            if cells.dtype.kind == "O" and orders[j] is None and scale == self.scaling:
+                scale = "boolean" if scale == "boolean" else "nominal"
             literals += scale_column(
-                j, cells, scales[j], names[j], orders[j], self.n_thresholds
+                j, cells, scale, names[j], orders[j], self.n_thresholds
             )
         if not literals:
             msg = "X has no known cell, so that no column gives an attribute"
@@ -457,7 +476,6 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         if wanted == "auto":
             wanted = len(sizes) <= MAX_FOR_STABILITY
         self.stability_ = engine.stability(sizes, self.edges_) if wanted else None
-        self.separation_ = engine.separation(context, intents, sizes)
         self.top_ = 0
         lowest = len(sizes) - 1
         self.bottom_ = lowest if (intents <= intents[lowest]).all() else -1

@@ -1,13 +1,16 @@
 """In-Close over packed words: every closed set of attributes, each once.
 
-A node is a concept (A, B). Attributes are scanned in order: one that all of A has joins B;
-any other, j, makes a child if the closure of B + {j} gains nothing before j. That test
-reads the rows of A with j one by one and stops as soon as no attribute before j is common
-to all of them, which takes a few rows. Where it fails, what the closure gains is handed
-down: below, j is passed over until B holds it (Krajca, Outrata and Vychodil's FCbO).
+A node is a concept (A, B). Attributes are scanned in order: one that all of A has joins
+B; any other, j, makes a child if the closure of B + {j} gains nothing before j. That
+test reads the rows of A with j one by one and stops as soon as no attribute before j is
+common to all of them, which takes a few rows. Where it fails, what the closure gains is
+handed down: below, j is passed over until B holds it (as in FCbO, by Krajca, Outrata
+and Vychodil).
 
 Extents shrink fast, so the rows of a small extent are packed anew (a projection): words
 per extent then follow the size of the extent, not that of the table.
+
+Copies are loops: for an assignment to a slice numba compiles the text of an error.
 """
 
 from __future__ import annotations
@@ -28,9 +31,16 @@ def grown(array: Words, needed: int) -> Words:
     """Array of at least the needed length, with the same content in front."""
     if needed <= len(array):
         return array
-    larger = np.empty(max(needed, 2 * len(array)), dtype=array.dtype)
-    larger[: len(array)] = array
+    larger = np.empty(needed + len(array), dtype=array.dtype)
+    copy(array, larger, len(array))
     return larger
+
+
+@njit(cache=True, nogil=True)
+def copy(source: Words, target: Words, n: int) -> None:
+    """Copy the first members of an array."""
+    for i in range(n):
+        target[i] = source[i]
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +97,8 @@ def project(
 ) -> None:
     """Pack the columns from ``start`` on, over the given rows, into ``columns``."""
     n_attributes = len(columns) // n_words
-    columns[start * n_words :] = ZERO
+    for w in range(start * n_words, len(columns)):
+        columns[w] = ZERO
     for i in range(len(ids)):
         mark, place = bit(i), i >> 6
         for v in range(start >> 6, len(intent)):
@@ -182,10 +193,10 @@ def reserve(pools: Pools, extents: int, children: int, logged: int, wm: int) -> 
 @njit(cache=True, nogil=True)
 def holds_gained(gained: Words, intent: Words, last: int) -> bool:
     """Whether an intent has all that a failed closure gained."""
+    missing = ZERO
     for v in range(last + 1):
-        if gained[v] & ~intent[v] != ZERO:
-            return False
-    return True
+        missing |= gained[v] & ~intent[v]
+    return missing == ZERO
 
 
 @njit(cache=True, nogil=True)
@@ -280,7 +291,8 @@ def narrow(search: Search, pools: Pools, d: int, n: int) -> Pools:
         columns[at : at + m * width],
         width,
     )
-    extent[:width] = FULL
+    for w in range(width):
+        extent[w] = FULL
     if n & 63:
         extent[width - 1] = bit(n) - ONE
     levels[d, PROJECTION] = p + 1
@@ -290,23 +302,25 @@ def narrow(search: Search, pools: Pools, d: int, n: int) -> Pools:
 
 
 @njit(cache=True, nogil=True)
-def enter(search: Search, pools: Pools, d: int, j: int, n_log: int) -> Pools:
-    """Go down to the child of node d that attribute j makes."""
+def enter(search: Search, pools: Pools, d: int, j: int, n_log: int) -> int:
+    """Go down to the child of node d that attribute j makes.
+
+    Gives its number of rows if these are few enough to be packed anew, else 0.
+    """
     levels, projections, intents = search.levels, search.projections, search.intents
     p, at = levels[d, PROJECTION], levels[d, EXTENT]
     n_words = projections[p, WIDTH]
     below = at + n_words
     column = pools.columns[projections[p, COLUMNS] + j * n_words :]
     intersect(pools.extents[at:], column, n_words, pools.extents[below:])
-    intents[d + 1] = intents[d]
+    copy(intents[d], intents[d + 1], intents.shape[1])
     intents[d + 1, j >> 6] |= bit(j)
     levels[d + 1, START], levels[d + 1, EXTENT] = j + 1, below
     levels[d + 1, LOG], levels[d + 1, PROJECTION] = n_log, p
-    if n_words > 1:
-        n = count_bits(pools.extents[below : below + n_words])
-        if 2 * ((n + 63) >> 6) <= n_words:
-            return narrow(search, pools, d + 1, n)
-    return pools
+    if n_words == 1:
+        return 0
+    n = count_bits(pools.extents[below : below + n_words])
+    return n if 2 * ((n + 63) >> 6) <= n_words else 0
 
 
 @njit(cache=True, nogil=True)
@@ -325,7 +339,7 @@ def start_search(
     projections = np.zeros((m + 4, 3), dtype=np.int64)
     projections[0, WIDTH], projections[1, IDS] = n_words, len(rows)
     intents = np.zeros((m + 3, wm), dtype=np.uint64)
-    intents[0] = root_intent
+    copy(root_intent, intents[0], wm)
     intents[0, first >> 6] |= bit(first)
     levels[0, START] = first + 1
     search = Search(
@@ -366,11 +380,17 @@ def enumerate_branch(
             p, at = levels[d, PROJECTION], levels[d, EXTENT]
             n_words = projections[p, WIDTH]
             children = levels[d, CHILDREN]
-            pools = reserve(pools, at + 2 * n_words + wm, children + m, n_log + m, wm)
+            room = at + 2 * n_words + wm
+            if (
+                room > len(pools.extents)
+                or children + m > len(pools.children)
+                or n_log + m > len(pools.log_j)
+            ):
+                pools = reserve(pools, room, children + m, n_log + m, wm)
             levels[d + 1, CHILDREN], n_log = scan(search, pools, d, n_log)
             levels[d, NEXT] = children
             out, sizes = grown(out, (n_out + 1) * wm), grown(sizes, n_out + 1)
-            out[n_out * wm : (n_out + 1) * wm] = intents[d]
+            copy(intents[d], out[n_out * wm :], wm)
             sizes[n_out] = count_rows(
                 pools.extents[at:], n_words, pools.ids[projections[p, IDS] :], weights
             )
@@ -382,12 +402,14 @@ def enumerate_branch(
         if fresh:
             j = pools.children[levels[d, NEXT]]
             levels[d, NEXT] += 1
-            pools = enter(search, pools, d, j, n_log)
+            few = enter(search, pools, d, j, n_log)
             d += 1
+            if few > 0:
+                pools = narrow(search, pools, d, few)
         else:
             n_log = forget(search, pools, n_log, levels[d, LOG])
             d -= 1
-    return out[: n_out * wm].reshape(n_out, wm).copy(), sizes[:n_out].copy()
+    return out[: n_out * wm], sizes[:n_out]
 
 
 @njit(cache=True, nogil=True)
@@ -402,10 +424,9 @@ def enumerate_branches(
     limit: int,
     counter: Ints,
 ) -> tuple[Words, Ints]:
-    """Concepts of several branches, one after the other."""
-    wm = rows.shape[1]
-    out, sizes = np.empty((64, wm), dtype=np.uint64), np.empty(64, dtype=np.int64)
-    n = 0
+    """Concepts of several branches: their intents, one after the other, and sizes."""
+    wm, n = rows.shape[1], 0
+    out, sizes = np.empty(wm, dtype=np.uint64), np.empty(1, dtype=np.int64)
     for first in firsts:
         words, more = enumerate_branch(
             rows,
@@ -418,12 +439,10 @@ def enumerate_branches(
             limit,
             counter,
         )
-        if n + len(more) > len(sizes):
-            sizes = grown(sizes, n + len(more))
-            larger = np.empty((len(sizes), wm), dtype=np.uint64)
-            larger[:n] = out[:n]
-            out = larger
-        out[n : n + len(more)] = words
-        sizes[n : n + len(more)] = more
+        out, sizes = grown(out, n * wm + len(words)), grown(sizes, n + len(more))
+        copy(words, out[n * wm :], len(words))
+        copy(more, sizes[n:], len(more))
         n += len(more)
-    return out[:n].copy(), sizes[:n].copy()
+        if counter[0] > limit:
+            break
+    return out[: n * wm], sizes[:n]

@@ -160,7 +160,7 @@ def concepts(
     for words, size in bar(branches, len(tasks)):
         total += len(size)
         if total <= limit:
-            intents.append(words)
+            intents.append(words.reshape(len(size), context.rows.shape[1]))
             sizes.append(size)
     if min_size <= 0 and not (context.rows == context.full).all(axis=1).any():
         total += 1
@@ -179,7 +179,7 @@ def _shares(branches: Ints, n_words: int) -> list[Ints]:
 
 
 def _each(kernel: Any, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
-    """Run a kernel on each task; one worker needs no joblib, which small tables feel."""
+    """Run a kernel on each task; one worker does without joblib, for small tables."""
     if effective_n_jobs(n_jobs) == 1 or len(tasks) == 1:
         return (kernel(*task) for task in tasks)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
@@ -230,7 +230,8 @@ def covers(
         (start, min(start + CHUNK, len(sizes)), *fixed)
         for start in range(0, len(sizes), CHUNK)
     ]
-    edges = np.concatenate(list(bar(_each(cover_edges, tasks, n_jobs), len(tasks))))
+    parts = list(bar(_each(cover_edges, tasks, n_jobs), len(tasks)))
+    edges = np.concatenate(parts).reshape(-1, 2)
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
@@ -265,22 +266,15 @@ def basis(
     premises = np.empty((16, len(full)), dtype=np.uint64)
     conclusions = np.empty_like(premises)
     n, more = 0, True
-    for _ in bar(_until(lambda: more, -(-max_visited // STEPS)), None):
+    for _ in bar(range(-(-max_visited // STEPS)), None):
         premises, conclusions, n, more = advance_basis(
             rows, columns, full, current, premises, conclusions, n, max_found, STEPS
         )
-        if n == max_found:
+        if not more or n == max_found:
             break
     left = unpack(premises[:n], m)
     right = unpack(conclusions[:n], m) & ~left
     return np.stack([left, right], axis=1), not more
-
-
-def _until(more: Any, steps: int) -> Iterator[int]:
-    for step in range(steps):
-        if not more():
-            return
-        yield step
 
 
 def plain(items: Iterable[Any], total: int | None) -> Iterable[Any]:

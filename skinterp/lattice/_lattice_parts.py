@@ -32,6 +32,23 @@ def attribute_fields(
     return fields | {"feature_dtypes": dtypes, "flags": all(map(is_flag, literals))}
 
 
+def flag_fields(n: int) -> dict[str, Any]:
+    """Conditions of a table of truth values, an attribute per column."""
+    false = np.zeros(n, dtype=bool)
+    return {
+        "attribute_feature": np.arange(n),
+        "lower": np.full(n, 0.5),
+        "upper": np.full(n, np.inf),
+        "lower_closed": false,
+        "upper_closed": ~false,
+        "negated": false,
+        "missing": false,
+        "categories": (None,) * n,
+        "feature_dtypes": ("float64",) * n,
+        "flags": True,
+    }
+
+
 def is_flag(literal: Literal) -> bool:
     """Whether an attribute is a column of truth values as it is."""
     return literal.lower == 0.5 and literal.upper == np.inf and not literal.lower_closed

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skinterp.lattice._bits import FULL, ONE, ZERO, Words, bit, find_set, lowest
-from skinterp.lattice._concept_lattice_kernels import Ints, grown
+from skinterp.lattice._concept_lattice_kernels import Ints, copy, grown
 
 # What lies this many rows below adds less than one rounding error to a stability.
 FAR = 64
@@ -16,7 +16,8 @@ FAR = 64
 @njit(cache=True, nogil=True)
 def extent_of(intent: Words, columns: Words, out: Words, n: int) -> None:
     """Rows that have all attributes of a set."""
-    out[:] = FULL
+    for w in range(len(out)):
+        out[w] = FULL
     if n & 63:
         out[n >> 6] = bit(n) - ONE
     for v in range(len(intent)):
@@ -51,7 +52,7 @@ def closures_of(sets: Words, rows: Words, columns: Words, full: Words) -> Words:
 @njit(cache=True, nogil=True)
 def close(extent: Words, lower: Words, rows: Words, full: Words, out: Words) -> None:
     """Intent of an extent, which holds at least ``lower``: there the loop may end."""
-    out[:] = full
+    copy(full, out, len(out))
     for w in range(len(extent)):
         word = extent[w]
         while word != ZERO:
@@ -82,7 +83,7 @@ def generate(
                     new &= new - ONE
                     if not seen[j]:
                         seen[j] = True
-                        closed[j] = rows[row]
+                        copy(rows[row], closed[j], len(intent))
                         continue
                     for u in range(len(intent)):
                         closed[j, u] &= rows[row, u]
@@ -99,13 +100,13 @@ def cover_edges(
     columns: Words,
     bottom: int,
 ) -> Ints:
-    """Edges (lower, upper) below the concepts ``first`` to ``last - 1``.
+    """Edges, as lower, upper, ..., below the concepts ``first`` to ``last - 1``.
 
     A neighbour that k further attributes generate is covered if its intent gains just
     these k: one that gains more lies below another that gains some of them.
     """
     m = len(columns)
-    edges = np.empty((64, 2), dtype=np.int64)
+    edges = np.empty(64, dtype=np.int64)
     n_edges = 0
     extent = np.empty(columns.shape[1], dtype=np.uint64)
     closed = np.empty((m, intents.shape[1]), dtype=np.uint64)
@@ -114,7 +115,8 @@ def cover_edges(
     found = np.empty(m, dtype=np.int64)
     for c in range(first, last):
         extent_of(intents[c], columns, extent, len(rows))
-        seen[:] = False
+        for j in range(m):
+            seen[j] = False
         generate(intents[c], extent, rows, closed, seen)
         n_found, n_seen = 0, 0
         for j in range(m):
@@ -134,14 +136,11 @@ def cover_edges(
         for i in range(n_found):
             lower = found[i]
             if times[lower] == lengths[lower] - lengths[c]:
-                if n_edges == len(edges):
-                    larger = np.empty((2 * n_edges, 2), dtype=np.int64)
-                    larger[:n_edges] = edges
-                    edges = larger
-                edges[n_edges, 0], edges[n_edges, 1] = lower, c
-                n_edges += 1
+                edges = grown(edges, n_edges + 2)
+                edges[n_edges], edges[n_edges + 1] = lower, c
+                n_edges += 2
             times[lower] = 0
-    return edges[:n_edges].copy()
+    return edges[:n_edges]
 
 
 @njit(cache=True, nogil=True)
@@ -192,7 +191,7 @@ def memberships(rows: Words, intents: Words) -> tuple[Ints, Ints]:
                 found[n] = c
                 n += 1
         ends[i] = n
-    return found[:n].copy(), ends
+    return found[:n], ends
 
 
 @njit(cache=True, nogil=True)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCALES = ("auto", "boolean", "nominal", "ordinal", "interordinal")
-DAY = np.timedelta64(1, "D")
 INF = float("inf")
+ALLOWED = "with scaling='boolean' a column holds 0, 1 or NaN"
 
 Cells = NDArray[Any]
 
@@ -88,13 +88,13 @@ def read_cells(column: pd.Series[Any], name: str) -> Cells:
     return labels
 
 
-def category_orders(X: Any) -> list[tuple[str, ...] | None]:
+def category_orders(X: Any, n: int) -> list[tuple[str, ...] | None]:
     """Labels in their order, of the columns that are ordered categoricals."""
     import sys
 
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
-        return [None] * np.shape(X)[1]
+        return [None] * n
     orders: list[tuple[str, ...] | None] = []
     for dtype in X.dtypes:
         ordered = isinstance(dtype, pandas.CategoricalDtype) and dtype.ordered
@@ -104,12 +104,19 @@ def category_orders(X: Any) -> list[tuple[str, ...] | None]:
     return orders
 
 
-def date_columns(X: Any) -> list[bool]:
+def date_columns(X: Any, n: int) -> list[bool]:
     """Columns whose numbers are days."""
     dtypes = list(getattr(X, "dtypes", ())) if hasattr(X, "columns") else []
     if not dtypes:
-        return [False] * np.shape(X)[1]
+        return [False] * n
     return [str(d).lower().startswith(("date", "datetime")) for d in dtypes]
+
+
+def all_binary(columns: Sequence[Cells]) -> bool:
+    """Whether a table came as one array, of nothing but 0 and 1."""
+    if not isinstance(columns, np.ndarray):
+        return False
+    return bool(((columns == 0) | (columns == 1)).all())
 
 
 def choose_scales(scaling: str | Mapping[Any, str], names: Sequence[str]) -> list[str]:
@@ -142,7 +149,7 @@ def scale_column(
     binary = bool(((known == 0) | (known == 1)).all())
     if scale == "boolean" and not binary:
         bad = known[(known != 0) & (known != 1)][0]
-        msg = f"column {name!r} holds {bad:g}; a boolean column holds 0, 1 or NaN"
+        msg = f"column {name!r} holds {bad:g}; {ALLOWED}"
         raise ValueError(msg)
     if scale == "boolean" or (scale == "auto" and binary):
         return [Literal(j, lower=0.5)]
@@ -177,12 +184,12 @@ def _scale_labels(
     found = sorted({cell for cell in cells if cell is not None})
     if scale in ("ordinal", "interordinal") and order is None:
         msg = (
-            f"column {name!r} holds labels such as {found[0]!r} without an order; the "
-            f"scale {scale!r} needs numbers or an ordered categorical"
+            f"column {name!r} holds labels such as {found[0]!r} without an order; "
+            f"scaling={scale!r} needs numbers or an ordered categorical"
         )
         raise ValueError(msg)
     if scale == "boolean":
-        msg = f"column {name!r} holds {found[0]!r}; a boolean column holds 0, 1 or NaN"
+        msg = f"column {name!r} holds {found[0]!r}; {ALLOWED}"
         raise ValueError(msg)
     if scale == "nominal" or order is None:
         return [Literal(j, categories=(label,)) for label in found]
