@@ -36,7 +36,7 @@ def count_two(
     rows: NDArray[np.uint64], errors: NDArray[np.uint64], tag: NDArray[np.uint64]
 ) -> tuple[int, int]:
     """Count rows and errors inside of a tag, in one pass over its words."""
-    n, wrong = 0, 0
+    n, wrong = np.int64(0), np.int64(0)
     for i in range(tag.shape[0]):
         n += popcount(rows[i] & tag[i])
         wrong += popcount(errors[i] & tag[i])

@@ -145,7 +145,7 @@ def _learn(
     if present:
         return Column(j, dtype, "presence", (1,))
     if dtype == "category" or not len(known):
-        return Column(j, dtype, "labels", _sorted(pd.unique(known), names[j]))
+        return Column(j, dtype, "labels", _sorted(known, names[j]))
     distinct = np.sort(pd.unique(known))
     if dtype == "float64" and len(distinct) <= n_bins:
         return Column(j, dtype, "values", tuple(distinct.tolist()))
