@@ -13,13 +13,20 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from skinterp.valuation._bandit import TRACE, Rules, Search
-from skinterp.valuation._posterior import Posterior, Pulls, Regression, Variances
+from skinterp.valuation._posterior import (
+    Posterior,
+    Pulls,
+    Regression,
+    Variances,
+    top_probability,
+)
 from skinterp.valuation._utility import draw_reward
 
 DESIGN_SHARE, DESIGN_PULLS = 0.2, 3
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 EXACT_NOISE = 1e-6  # of the variance, where values are known in closed form
-SIZES, DESIGN, REWARDS = 10, 11, 12  # what a seed is for
+N_DRAWS = 2000
+SIZES, DESIGN, REWARDS, PROBABILITY = 10, 11, 12, 13  # what a seed is for
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,28 @@ class Outcome:
     stopped: bool
     n_evaluations: int
     trace: NDArray[Any]
+
+    def values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and deviation of the values; exact ones have none."""
+        pulls = self.regression.pulls
+        if self.posterior is None:
+            return pulls.total, np.zeros(len(pulls.total))
+        return self.regression.of_arms(np.arange(len(pulls.total)))
+
+    def probability(
+        self, m: int, found: NDArray[np.bool_], words: Any
+    ) -> NDArray[np.float64]:
+        """Probability of each row to be one of the m."""
+        if self.posterior is None:
+            return found.astype(np.float64)
+        seed = seed_of(words, PROBABILITY)
+        return top_probability(self.posterior, m, N_DRAWS, seed)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Covariance of the values."""
+        if self.posterior is not None:
+            return self.posterior.cov
+        return np.zeros((len(self.regression.pulls.total),) * 2)
 
 
 class Draws:

@@ -20,7 +20,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
 from skinterp.compat import HasMethods, check_is_fitted, fit_context, validate_data
 from skinterp.explanation import DataValues
-from skinterp.valuation._top_data_values import MIN_ROWS, TopDataValues
+from skinterp.valuation._task import MIN_ROWS
+from skinterp.valuation._top_data_values import TopDataValues
 from skinterp.valuation._utility import default_estimator
 
 

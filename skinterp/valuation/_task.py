@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
 
 from skinterp.compat import get_tags
 from skinterp.valuation._data_kernel import CallableKernel, DataKernel
 from skinterp.valuation._knn import KNNUtility
 from skinterp.valuation._posterior import Regression
 from skinterp.valuation._utility import ModelUtility, SomeRows, default_estimator
+
+MIN_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,37 @@ def check_labels(
     return y
 
 
-def is_classification(estimator: Any, kind: str) -> bool:
-    """Whether rows have classes: told by the estimator, else by the target."""
-    if estimator is not None:
-        return bool(get_tags(estimator).estimator_type != "regressor")
-    return kind not in ("continuous", "continuous-multioutput")
+def find_classes(
+    X: NDArray[np.float64], y: NDArray[Any], estimator: Any, who: str
+) -> NDArray[Any] | None:
+    """Labels of the rows, None where the target is a number; refuses too little data.
+
+    The estimator tells which of both it is, and without one the target does.
+    """
+    n, d = X.shape
+    if n < MIN_ROWS:
+        msg = (
+            f"Found array with n_samples={n}, n_features={d}, but {who} needs at least "
+            f"{MIN_ROWS} samples."
+        )
+        raise ValueError(msg)
+    continuous = type_of_target(y) == "continuous"
+    if estimator is None:
+        regression = continuous
+    else:
+        regression = get_tags(estimator).estimator_type == "regressor"
+    if regression:
+        return None
+    if continuous:
+        msg = (
+            "y is continuous, but estimator is a classifier, which needs labels: give "
+            "a regressor."
+        )
+        raise ValueError(msg)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        msg = (
+            f"y has only one class, {classes.tolist()}: {who} needs at least 2 classes."
+        )
+        raise ValueError(msg)
+    return classes

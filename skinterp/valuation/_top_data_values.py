@@ -10,9 +10,8 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
 
-from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
+from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import (
     HasMethods,
     Integral,
@@ -25,21 +24,19 @@ from skinterp.compat import (
     validate_data,
 )
 from skinterp.explanation import DataValues
-from skinterp.valuation._posterior import Pulls, Regression, Variances, top_probability
+from skinterp.valuation._explain_values import sources_of, values_of
+from skinterp.valuation._posterior import Pulls, Regression, Variances
 from skinterp.valuation._rows import (
     candidate_rows,
     kept_rows,
-    mark_rows,
     number_of_rows,
     take_rows,
     validation_rows,
 )
 from skinterp.valuation._search import Outcome, exact_values, search_values, seed_of
-from skinterp.valuation._task import Task, check_labels, is_classification
+from skinterp.valuation._task import MIN_ROWS, Task, check_labels, find_classes
 
-MIN_ROWS = 20
-N_DRAWS = 2000
-ROLES, PROBABILITY = 0, 1  # what a seed is for
+ROLES = 0  # what a seed is for
 
 
 class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
@@ -352,16 +349,20 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("support_", "classes_", "value_cov_", "features_"):
             self.__dict__.pop(name, None)
         effective_n_jobs(self.n_jobs)  # refuses 0 before any work
-        rows, target = self._check_rows(X, y)
+        rows, target = validate_data(self, X, y, dtype=np.float64, order="C")
+        classes = find_classes(rows, target, self.estimator, type(self).__name__)
+        if classes is None:
+            target = target.astype(np.float64)
+        else:
+            self.classes_ = classes
         random_state = check_random_state(self.random_state)
         words = random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
-        validation = self._check_validation(X_val, y_val)
+        validation = self._check_validation(X_val, y_val, classes)
         rng = np.random.default_rng(seed_of(words, ROLES))
         held_out = np.zeros(len(rows), dtype=bool)
         if validation is None and not callable(self.utility):
-            labelled = self._has_classes
             share = self.validation_fraction
-            held_out = validation_rows(target, share, rng, labelled)
+            held_out = validation_rows(target, share, rng, classes is not None)
             validation = rows[held_out], target[held_out]
         at = candidate_rows(~held_out, self.max_rows, rng)
         m = number_of_rows(self.m, len(at))
@@ -371,41 +372,15 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         outcome = self._value(m, validation, words)
         self._note_search(outcome, at)
         support = self._note_values(outcome, at, m, words)
-        labels = target if self._has_classes else None
+        labels = None if classes is None else target
         self.kept_ = kept_rows(support, self.lowest, self.value_mean_, labels)
         self.sample_indices_ = np.flatnonzero(self.kept_)
         self.support_ = support
         return self
 
-    def _check_rows(self, X: Any, y: Any) -> tuple[NDArray, NDArray]:
-        rows, target = validate_data(self, X, y, dtype=np.float64, order="C")
-        n, d = rows.shape
-        if n < MIN_ROWS:
-            msg = (
-                f"Found array with n_samples={n}, n_features={d}, but TopDataValues "
-                f"needs at least {MIN_ROWS} samples."
-            )
-            raise ValueError(msg)
-        kind = type_of_target(target)
-        self._has_classes = is_classification(self.estimator, kind)
-        if not self._has_classes:
-            return rows, target.astype(np.float64)
-        if kind == "continuous":
-            msg = (
-                "y is continuous, but estimator is a classifier, which needs labels: "
-                "give a regressor."
-            )
-            raise ValueError(msg)
-        self.classes_ = np.unique(target)
-        if len(self.classes_) < 2:
-            msg = (
-                f"y has only one class, {self.classes_.tolist()}: TopDataValues needs "
-                "at least 2 classes."
-            )
-            raise ValueError(msg)
-        return rows, target
-
-    def _check_validation(self, X: Any, y: Any) -> tuple[NDArray, NDArray] | None:
+    def _check_validation(
+        self, X: Any, y: Any, classes: NDArray | None
+    ) -> tuple[NDArray, NDArray] | None:
         if X is None and y is None:
             return None
         if X is None or y is None:
@@ -417,7 +392,6 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         rows, target = validate_data(
             self, X, y, reset=False, dtype=np.float64, order="C"
         )
-        classes = self.classes_ if self._has_classes else None
         return rows, check_labels(target, classes, "y_val")
 
     def _task(self) -> Task:
@@ -425,7 +399,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             X=self._fit_X,
             y=self._fit_y,
             at=self._candidates,
-            classes=self.classes_ if self._has_classes else None,
+            classes=getattr(self, "classes_", None),
             kernel=self.kernel,
             features=getattr(self, "features_", None),
         )
@@ -465,32 +439,22 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         self, outcome: Outcome, at: NDArray, m: int, words: list[int]
     ) -> NDArray[np.bool_]:
         """Keep the values of all rows; returns which are found."""
-        n, found = len(self._fit_X), outcome.regression
+        n = len(self._fit_X)
         mean, std = np.empty(n), np.empty(n)
         rest = np.flatnonzero(~self.candidates_)
+        mean[at], std[at] = outcome.values()
         mean[rest], std[rest] = self._task().predict(
-            found, self._fit_X[rest], self._fit_y[rest]
+            outcome.regression, self._fit_X[rest], self._fit_y[rest]
         )
         sign = -1.0 if self.lowest else 1.0
-        self.probability_ = np.full(n, np.nan)
-        if outcome.posterior is None:
-            mean[at], std[at] = found.pulls.total, 0.0
-        else:
-            mean[at], std[at] = found.of_arms(np.arange(len(at)))
-            seed = seed_of(words, PROBABILITY)
-            share = top_probability(outcome.posterior, m, N_DRAWS, seed)
-            self.probability_[at] = share
         self.value_mean_, self.value_std_ = mean, std
         self.top_indices_ = at[np.argsort(-sign * mean[at], kind="stable")[:m]]
         support = np.zeros(n, dtype=bool)
         support[self.top_indices_] = True
-        if outcome.posterior is None:
-            self.probability_[at] = support[at]
+        self.probability_ = np.full(n, np.nan)
+        self.probability_[at] = outcome.probability(m, support[at], words)
         if self.store_covariance:
-            exact = outcome.posterior is None
-            self.value_cov_ = (
-                np.zeros((len(at), len(at))) if exact else outcome.posterior.cov
-            )
+            self.value_cov_ = outcome.covariance()
         return support
 
     def _regression(self) -> Regression:
@@ -557,51 +521,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         marked: ArrayLike | None = None,
         level: float = 0.95,
     ) -> DataValues:
-        n = len(self._fit_X)
-        names = self.classes_ if self._has_classes else np.array(["y"])
-        values = DataValues(
-            scope="global",
-            feature_names=feature_names_of(self),
-            target_names=names,
-            unit="training row",
-            row=np.arange(n),
-            value=self.value_mean_,
-            std=self.value_std_,
-            selected=self.support_,
-            probability=self.probability_,
-            pulls=self.pulls_,
-            marked=mark_rows(marked, n),
-            data=self._fit_X,
-            target=self._fit_y,
-            lowest=bool(self.lowest),
-            level=level,
-            meta={
-                "search": {
-                    "trainings": self.n_evaluations_,
-                    "gap bound": self.gap_bound_,
-                    "certified": bool(self.certified_),
-                    "calibration": self.calibration_,
-                }
-            },
-        )
-        return values if row is None else self._sources(values, row)
-
-    def _sources(self, values: DataValues, row: int) -> DataValues:
-        """Rows whose draws made the value of a row, by their weights in it."""
-        whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
-        at = self._candidates
-        if not whole or row not in at or self.pulls_.sum() == 0:
-            msg = (
-                f"row={row!r} has no value made of draws: allowed are the positions of "
-                "candidates (candidates_), after a search."
-            )
-            raise ValueError(msg)
-        regression = self._regression()
-        pulled, weight = regression.weights(int(np.searchsorted(at, row)))
-        part = weight * (regression.pulls.means() - self._prior)
-        order = np.argsort(-np.abs(weight), kind="stable")
-        chosen = values[at[pulled[order]]]
-        return chosen._with(weight=weight[order], part=part[order], of=int(row))
+        values = values_of(self, marked, level)
+        return values if row is None else sources_of(self, values, row)
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
