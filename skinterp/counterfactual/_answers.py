@@ -72,15 +72,11 @@ def search_all(
         bar = tqdm(starts, desc="counterfactuals", unit="chunk")
     # chunks do not depend on n_jobs, so that the answers do not either
     parts = Parallel(n_jobs=explainer.n_jobs, prefer="threads")(
-        delayed(_chunk)(
-            setting, search, Z[i : i + size], target[i : i + size], weights
-        )
+        delayed(_chunk)(setting, search, Z[i : i + size], target[i : i + size], weights)
         for i in bar
     )
     present = _joined([p[0] for p in parts], np.zeros(0, dtype=np.intp))
-    found = [
-        _join_found([p[1][k] for p in parts], Z[:0]) for k in range(weights.size)
-    ]
+    found = [_join_found([p[1][k] for p in parts], Z[:0]) for k in range(weights.size)]
     return _explanation(explainer, setting, Z, present, target, weights, found)
 
 
@@ -104,7 +100,9 @@ def _chunk(
     for lam in np.ravel(weights):
         found = Found.nothing(Z)
         found.status[:], found.gap[:] = "already", 0.0
-        if len(todo):
+        if not len(setting.movable):
+            found.status[todo] = "unreachable"
+        elif len(todo):
             part = search(
                 Z[todo], U[todo], present[todo], target[todo], float(lam), hints
             )
@@ -112,7 +110,7 @@ def _chunk(
             rows = found.rows[todo][None]
             hints = rows if hints is None else np.vstack([hints, rows])
         out.append(found)
-    if not isinstance(search, ExactSearch) and len(out) > 1 and len(todo):
+    if not isinstance(search, ExactSearch) and len(out) > 1:
         _best_of_path(setting, out, Z, U, weights)
     return present, out
 

@@ -28,7 +28,7 @@ from skinterp.compat import (
     validate_data,
 )
 from skinterp.counterfactual import _fitting as fitting
-from skinterp.counterfactual._answers import search_all, weights_of, wanted_classes
+from skinterp.counterfactual._answers import search_all, wanted_classes, weights_of
 from skinterp.counterfactual._causal_model import (
     fit_causal_model,
     noise_correlation,
@@ -40,10 +40,14 @@ if TYPE_CHECKING:
     from skinterp.explanation import Counterfactuals
 
 
+def _default() -> LogisticRegression:
+    return LogisticRegression(max_iter=1000)
+
+
 def _inner_has(name: str) -> Any:
     def check(self: BraceExplainer) -> bool:
         inner = getattr(self, "estimator_", self.estimator)
-        inner = LogisticRegression() if inner is None else inner
+        inner = _default() if inner is None else inner
         return hasattr(inner, name)
 
     return check
@@ -52,7 +56,7 @@ def _inner_has(name: str) -> Any:
 class BraceExplainer(
     ExplainableMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
-    """Nearest rows of another class, where causes carry their effects along.
+    r"""Nearest rows of another class, where causes carry their effects along.
 
     For a row that a classifier rejects, the explainer finds the nearest one that it
     accepts. Near means two things at once: near in the columns, and near in the noise
@@ -67,7 +71,7 @@ class BraceExplainer(
         The model; a clone is fitted. A ``Pipeline`` may do the scaling and encoding,
         so that columns and graph are those of the user's own table. A fitted model
         inside a ``sklearn.frozen.FrozenEstimator`` is kept as it is. None means
-        ``LogisticRegression()``.
+        ``LogisticRegression(max_iter=1000)``.
     graph : mapping or array-like of shape (n_features, n_features), default=None
         Causes of each column, by name or position, as ``{"amount": ["age"]}``; or a
         matrix with a 1 at [j, i] where j causes i. None draws no arrow.
@@ -142,7 +146,7 @@ class BraceExplainer(
 
     .. math::
 
-       \\sum_i |x'_i - x_i| / s_i + \\lambda \\sqrt{\\sum_i (u'_i - u_i)^2 / s_i^2}
+       \sum_i |x'_i - x_i| / s_i + \lambda \sqrt{\sum_i (u'_i - u_i)^2 / s_i^2}
 
     over the rows :math:`x'` of the wanted class. Columns that are held stand in neither
     sum. For linear scores and mechanisms this is convex: the answer is exact, and a
@@ -256,14 +260,12 @@ class BraceExplainer(
         self.__dict__.pop("solver_", None)
         Z, y = self._read(X, y)
         given = self._table.for_estimator(Z)
-        inner = LogisticRegression() if self.estimator is None else self.estimator
+        inner = _default() if self.estimator is None else self.estimator
         self.estimator_ = clone(inner).fit(given, y)
         fitting.check_inner(self.estimator_, self.n_features_in_)
         self.classes_ = self.estimator_.classes_
         self.parents_ = read_graph(self._table, self.graph)
-        self._causal = fit_causal_model(
-            self._table, Z, self.parents_, self.mechanisms
-        )
+        self._causal = fit_causal_model(self._table, Z, self.parents_, self.mechanisms)
         self.mechanisms_ = self._causal.mechanisms
         self.noise_ = self._causal.abduct(Z)
         self.noise_corr_ = noise_correlation(self._causal, self.noise_)

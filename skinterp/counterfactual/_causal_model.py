@@ -120,9 +120,7 @@ def _linear_part(mechanism: Any, rows: Floats) -> Floats | None:
     return coef if (np.abs(claimed - said) <= 1e-9 * size).all() else None
 
 
-def design(
-    Z: Floats, columns: Sequence[int], n_labels: Mapping[int, int]
-) -> Floats:
+def design(Z: Floats, columns: Sequence[int], n_labels: Mapping[int, int]) -> Floats:
     """Columns as a regressor takes them: codes become one column per label."""
     parts = []
     for j in columns:
@@ -244,9 +242,7 @@ def _causes_first(parents: Parents, table: Table) -> tuple[int, ...]:
     return tuple(order)
 
 
-def noise_correlation(
-    model: CausalModel, U: Floats
-) -> NDArray[np.float64]:
+def noise_correlation(model: CausalModel, U: Floats) -> NDArray[np.float64]:
     """Correlation of the noise of any two columns; NaN for texts, 0 for constants."""
     d = U.shape[1]
     centered = U - U.mean(0)

@@ -9,13 +9,12 @@ from skinterp.counterfactual._steps import Floats, Steps, slacks
 
 Counts = NDArray[np.int64]
 
-GROWTH = 20.0
+GROWTH = 50.0
 MAX_NEWTON = 40
-STOP_GAP = 1e-9
 
 
 def follow_path(
-    problem: Steps, start: Floats, stop: float = STOP_GAP
+    problem: Steps, start: Floats, stop: float, kappa: float = 0.0
 ) -> tuple[Floats, float, Counts]:
     """Follow the central path until the gap that it promises is small.
 
@@ -27,6 +26,8 @@ def follow_path(
         A point strictly inside for each row.
     stop : float
         The gap.
+    kappa : float, default=0
+        Where on the path the points are; 0 is off the path.
 
     Returns
     -------
@@ -39,7 +40,7 @@ def follow_path(
     """
     n_cones = 2 * problem.low.shape[1] + 4 + problem.need.shape[1]
     n_cones += int(np.isfinite(np.c_[problem.low, problem.high]).sum(1).max())
-    step, kappa = start, float(n_cones)
+    step, kappa = start, kappa * GROWTH or float(n_cones)
     n_iter = np.zeros(len(start), dtype=np.int64)
     while True:
         step, used = _center(problem, step, kappa)
@@ -152,9 +153,7 @@ def _smooth(
     return _value(problem, step, kappa), gradient, hessian
 
 
-def _norm_terms(
-    change: Floats, matrix: Floats, weight: float
-) -> tuple[Floats, Floats]:
+def _norm_terms(change: Floats, matrix: Floats, weight: float) -> tuple[Floats, Floats]:
     """Gradient and Hessian of the barrier of a cone over ``matrix @ step + ...``."""
     root = cone(np.linalg.norm(change, axis=1), weight)
     back = change @ matrix

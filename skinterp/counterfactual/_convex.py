@@ -21,9 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from skinterp.counterfactual._central_path import STOP_GAP, follow_path
+from skinterp.counterfactual._central_path import follow_path
 from skinterp.counterfactual._polish import finish, snap
 from skinterp.counterfactual._steps import Floats, Steps, in_units, slacks
+
+# where the path is left, and where where that was too early
+GAPS = (1e-6, 1e-9)
+
 
 @dataclass
 class Solution:
@@ -59,7 +63,9 @@ def solve(problem: Steps, *, rough: float | None = None) -> Solution:
     About 40 Newton steps, each of which costs ``O(k^2 (k + r + m))`` per row.
     """
     n, k = problem.low.shape
-    out = Solution(np.zeros((n, k)), np.full(n, np.inf), np.zeros(n, bool), np.zeros(n, np.int64))
+    out = Solution(
+        np.zeros((n, k)), np.full(n, np.inf), np.zeros(n, bool), np.zeros(n, np.int64)
+    )
     start, out.feasible = interior_points(problem)
     idle = out.feasible & _stays(problem)
     out.gap[idle] = 0.0
@@ -78,16 +84,29 @@ def solve(problem: Steps, *, rough: float | None = None) -> Solution:
     if not inside.all():
         out.step[todo[~inside]] = start[todo[~inside]]  # valid, and nothing more
         todo, unit, scaled = todo[inside], unit[inside], scaled.take(inside)
-    steps, kappa, out.n_iter[todo] = follow_path(
-        scaled, start[todo] / unit[:, None], STOP_GAP if rough is None else rough
-    )
+    first = start[todo] / unit[:, None]
+    stop = GAPS[0] if rough is None else rough
+    steps, kappa, out.n_iter[todo] = follow_path(scaled, first, stop)
     if rough is not None:
         out.step[todo] = snap(scaled, steps, kappa) * unit[:, None]
         return out
-    for i, row in enumerate(todo):
-        step, gap = finish(scaled.take(np.array([i])), steps[i], kappa)
-        out.step[row], out.gap[row] = step * unit[i], gap * unit[i]
+    exact, gap = _finish_all(scaled, steps, kappa)
+    open_ = np.flatnonzero(gap > GAPS[1] * np.maximum(1.0, scaled.objective(exact)))
+    if len(open_):  # signs that are not clear yet
+        part = scaled.take(open_)
+        steps, kappa, n_iter = follow_path(part, steps[open_], GAPS[1], kappa)
+        exact[open_], gap[open_] = _finish_all(part, steps, kappa)
+        out.n_iter[todo[open_]] += n_iter
+    out.step[todo], out.gap[todo] = exact * unit[:, None], gap * unit * problem.size
     return out
+
+
+def _finish_all(problem: Steps, steps: Floats, kappa: float) -> tuple[Floats, Floats]:
+    """Make the end of the path exact, row by row."""
+    exact, gap = steps.copy(), np.empty(len(steps))
+    for i in range(len(steps)):
+        exact[i], gap[i] = finish(problem.take(np.array([i])), steps[i], kappa)
+    return exact, gap
 
 
 def _stays(problem: Steps) -> NDArray[np.bool_]:
@@ -118,7 +137,8 @@ def interior_points(problem: Steps) -> tuple[Floats, NDArray[np.bool_]]:
     """
     first = problem.normal[:, 0]
     length = np.einsum("nk,nk->n", first, first)
-    ratio = np.maximum(problem.need[:, 0], 1e-3 * np.sqrt(length))
+    need = problem.need[:, 0]
+    ratio = np.where(need > 0, need, 1e-3 * np.sqrt(length))
     scale = np.divide(1.5 * ratio, length, out=np.zeros(len(first)), where=length > 0)
     points: Floats = scale[:, None] * first
     found = _is_inside(problem, points)
@@ -182,7 +202,7 @@ def _cheapest(problem: Steps) -> Floats:
     ends = np.r_[np.maximum(high, 0.0), np.maximum(-low, 0.0)]
     starts = np.r_[np.maximum(low, 0.0), np.maximum(-high, 0.0)]
     goal = np.ones(2 * len(low))
-    limits = [(a, b if np.isfinite(b) else None) for a, b in zip(starts, ends)]
+    limits = [(a, b if np.isfinite(b) else None) for a, b in zip(starts, ends, strict=True)]
     found = linprog(goal, -np.hstack([normal, -normal]), -need, bounds=limits)
     step: Floats = found.x[: len(low)] - found.x[len(low) :]
     return step
@@ -193,7 +213,7 @@ def _fill(weight: Floats, need: float, low: Floats, high: Floats) -> Floats:
     step, left = np.zeros(len(weight)), need
     room = np.where(weight > 0, high, -low)
     for j in np.argsort(-np.abs(weight), kind="stable"):
-        if left <= 0 or weight[j] == 0:
+        if left <= 1e-14 * need or weight[j] == 0:
             break
         size = min(room[j], left / abs(weight[j]))
         step[j] = np.sign(weight[j]) * size

@@ -20,9 +20,7 @@ LAST_RADIUS = 1e-4
 ROUGH = 1e-5  # gap of the convex problems, which are approximations anyway
 
 
-def leads(
-    setting: Setting, rows: Floats, target: Labels, present: Labels
-) -> Floats:
+def leads(setting: Setting, rows: Floats, target: Labels, present: Labels) -> Floats:
     """By how much the wanted class leads the best of the others."""
     scores = setting.scores(rows)  # type: ignore[misc]
     at = np.arange(len(rows))
@@ -88,9 +86,7 @@ class GradientSearch:
             radius[going[~better]] *= 0.3
             going = going[radius[going] > LAST_RADIUS]
 
-    def _propose(
-        self, swarm: Swarm, going: NDArray[np.intp], radius: Floats
-    ) -> Floats:
+    def _propose(self, swarm: Swarm, going: NDArray[np.intp], radius: Floats) -> Floats:
         setting = swarm.setting
         rows, owner = swarm.rows[going], swarm.owner[going]
         target, present = swarm.target[owner], swarm.present[owner]

@@ -134,7 +134,7 @@ class ExactSearch:
             going = going[solution.feasible & ~reached]
             if not len(going):
                 break
-            margin[going] *= 10.0
+            margin[going] = 10.0 * np.maximum(margin[going], 1e-12)
         found.status[going] = "not found"
         found.gap[going] = np.inf
         return found, distance

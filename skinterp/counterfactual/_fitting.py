@@ -29,9 +29,7 @@ def check_inner(estimator: Any, n_features: int) -> None:
         raise ValueError(msg)
     width = getattr(estimator, "n_features_in_", n_features)
     if width != n_features:
-        msg = (
-            f"the frozen estimator was fitted on {width} features, X has {n_features}"
-        )
+        msg = f"the frozen estimator was fitted on {width} features, X has {n_features}"
         raise ValueError(msg)
 
 
@@ -114,8 +112,8 @@ def _bounds(table: Table, bounds: Any, Z: Floats) -> tuple[Floats, Floats]:
             low[j] = np.nan
         if not low[j] <= high[j]:
             msg = (
-                f"bounds of column {column!r} must be a lowest and a highest number, or "
-                f"None for no bound, got {pair!r}"
+                f"bounds of column {column!r} must be a lowest and a highest number, "
+                f"or None for no bound, got {pair!r}"
             )
             raise ValueError(msg)
     return low, high

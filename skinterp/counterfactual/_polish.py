@@ -12,6 +12,8 @@ Mask = NDArray[np.bool_]
 
 MAX_NEWTON = 12
 SLACK = 1e-11
+KINK = 1e-9  # a norm below which it has no derivative to speak of
+FAR = 1e6  # where steps are of size one, a sign that Newton's method is lost
 
 
 def finish(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, float]:
@@ -45,7 +47,7 @@ def finish(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, float]:
     vanishing = room < duals
     zero = np.zeros(k, bool)
     if first and problem.norm == "l1":
-        zero = vanishing_steps(step, kappa)
+        zero = vanishing_steps(step, first, kappa)
     bound = np.where(vanishing[m : m + k], problem.low[0], np.nan)
     bound = np.where(vanishing[m + k :], problem.high[0], bound)
     bound[zero] = 0.0
@@ -57,10 +59,10 @@ def finish(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, float]:
     return (exact, exact_gap) if exact_gap <= gap else (step, gap)
 
 
-def vanishing_steps(step: Floats, kappa: float) -> Mask:
+def vanishing_steps(step: Floats, weight: float, kappa: float) -> Mask:
     """Which columns go to zero at the end of the path."""
-    pull = kappa * np.abs(step) / (1.0 + cone(step, kappa))
-    vanishing: Mask = np.abs(step) < 1.0 - pull
+    pull = kappa * weight**2 * np.abs(step) / (1.0 + cone(step, kappa * weight))
+    vanishing: Mask = np.abs(step) < weight - pull
     return vanishing
 
 
@@ -68,7 +70,8 @@ def snap(problem: Steps, steps: Floats, kappa: float) -> Floats:
     """Set to zero what goes there, for many rows, without any further care."""
     if not problem.weights[0] or problem.norm != "l1":
         return steps
-    snapped = np.where(vanishing_steps(steps, kappa), 0.0, steps)
+    gone = vanishing_steps(steps, problem.weights[0], kappa)
+    snapped = np.where(gone, 0.0, steps)
     inside = (problem.low <= 0) & (problem.high >= 0)
     return np.where(inside, snapped, steps)
 
@@ -91,9 +94,7 @@ def _polish(
         if parts is None:
             return None
         gradient, hessian = parts
-        residual = np.r_[
-            (gradient - normal.T @ multipliers)[free], normal @ x - need
-        ]
+        residual = np.r_[(gradient - normal.T @ multipliers)[free], normal @ x - need]
         size = np.abs(residual).max(initial=0.0)
         if size < 1e-14:
             break
@@ -106,12 +107,17 @@ def _polish(
             change = np.linalg.lstsq(system, -residual, rcond=None)[0]
         x[free] += change[:n_free]
         multipliers = multipliers + change[n_free:]
+        if not np.abs(x).max(initial=0.0) < FAR:
+            return None
     room = slacks(problem, x[None])[0]
     same = problem.norm == "l2" or (np.sign(x) == signs).all()
     if not (np.isfinite(x).all() and same and room.min() >= -SLACK):
         return None
     change = problem.noise(x[None])[0]
-    price = problem.weights[1] * change / np.linalg.norm(change)
+    length = float(np.linalg.norm(change))
+    if length < KINK:
+        return None
+    price = problem.weights[1] * change / length
     full = np.zeros(len(active))
     full[active] = np.maximum(multipliers, 0.0)
     return x, price, full
@@ -126,7 +132,7 @@ def _derivatives(
         gradient, hessian = first * signs, np.zeros((len(x), len(x)))
     else:
         size = float(problem.first_norm(x[None])[0])
-        if first and size < 1e-14:
+        if first and size < KINK:
             return None
         size = max(size, 1e-300)
         gradient = first * x / size
@@ -134,7 +140,7 @@ def _derivatives(
     if second:
         change = problem.noise(x[None])[0]
         size = float(np.linalg.norm(change))
-        if size < 1e-14:
+        if size < KINK:
             return None
         back = problem.matrix.T @ change
         gradient = gradient + second * back / size

@@ -194,7 +194,7 @@ class Swarm:
         """Go towards the row until the class is about to be lost."""
         start = self.Z[self.owner]
         far = self.rows - start
-        codes = [j for j in self.setting.choices]
+        codes = list(self.setting.choices)
         low, width = np.zeros(len(far)), np.ones(len(far))
         grid = np.arange(1, n_points + 1) / (n_points + 1)
         for _ in range(n_passes):

@@ -54,8 +54,15 @@ class Steps:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """Weights of the two norms."""
-        return (0.0, 1.0) if np.isinf(self.lam) else (1.0, float(self.lam))
+        """Weights of the two norms, the larger of which is one."""
+        if np.isinf(self.lam):
+            return 0.0, 1.0
+        return 1.0 / self.size, float(self.lam) / self.size
+
+    @property
+    def size(self) -> float:
+        """What the objective has been divided by."""
+        return 1.0 if np.isinf(self.lam) else max(1.0, float(self.lam))
 
     def noise(self, step: Floats) -> Floats:
         """Change of the noise, of shape (n, r)."""
@@ -63,7 +70,7 @@ class Steps:
         return change
 
     def objective(self, step: Floats) -> Floats:
-        """What is minimised, of shape (n,)."""
+        """What is minimised, over ``size``; of shape (n,)."""
         first, second = self.weights
         return first * self.first_norm(step) + second * np.linalg.norm(
             self.noise(step), axis=1

@@ -126,7 +126,7 @@ class Counterfactuals(Explanation):
     ... )
     >>> print(answer.to_text())
     row 0: bad becomes good by
-      - months: 48 -> 33 (-15, of which -0.6 follows from amount)
+      - months: 48 -> 33 (-15: -14.4 by itself, -0.6 following amount)
       - amount: 4308 -> 4084 (-224)
       distance 1.33, of the noise 1.2; no row is nearer
     """

@@ -91,7 +91,8 @@ def _say_change(explanation: Counterfactuals, i: int, j: int) -> str:
     if abs(follows) < 5e-4 * abs(change):
         return f"{text} ({change:+.3g})"
     causes = _moved_causes(explanation, i, j)
-    return f"{text} ({change:+.3g}, of which {follows:+.3g} follows from {causes})"
+    own = f"{change - follows:+.3g} by itself"
+    return f"{text} ({change:+.3g}: {own}, {follows:+.3g} following {causes})"
 
 
 def _share_that_follows(explanation: Counterfactuals, i: int, j: int) -> float:
@@ -102,7 +103,7 @@ def _share_that_follows(explanation: Counterfactuals, i: int, j: int) -> float:
 def _moved_causes(explanation: Counterfactuals, i: int, j: int) -> str:
     causes = explanation.edges[explanation.edges[:, 1] == j, 0]
     moved = [c for c in causes if explanation.steps[i, c]]
-    return " and ".join(explanation.feature_names[c] for c in moved) or "its causes"
+    return " and ".join(explanation.feature_names[c] for c in moved) or "causes"
 
 
 def _is_number(cell: Any) -> bool:
@@ -131,9 +132,8 @@ def tabulate(explanation: Counterfactuals) -> pd.DataFrame:
 
 def _lines_columns() -> tuple[str, ...]:
     head = ("row", "lam", "source", "target", "status", "certified")
-    return (*head, "distance_x", "distance_u", "feature", "from", "to", "step") + (
-        "own_step",
-    )
+    cost = ("distance_x", "distance_u")
+    return (*head, *cost, "feature", "from", "to", "step", "own_step")
 
 
 def _lines(one: Counterfactuals, i: int, lam: float) -> list[dict[str, Any]]:
