@@ -302,8 +302,8 @@ class BraceExplainer(
             a, b = self._table.names[i], self._table.names[j]
             msg = (
                 f"the noise of {a!r} and {b!r} correlates by "
-                f"{self.noise_corr_[i, j]:.2f}: the graph may lack an arrow or a common "
-                "cause, and what is called noise is not independent"
+                f"{self.noise_corr_[i, j]:.2f}: the graph may lack an arrow or a "
+                "common cause, and what is called noise is not independent"
             )
             warnings.warn(msg, UserWarning, stacklevel=4)
 

@@ -111,10 +111,10 @@ def _finish_all(problem: Steps, steps: Floats, kappa: float) -> tuple[Floats, Fl
 
 def _stays(problem: Steps) -> NDArray[np.bool_]:
     """Rows in which nothing at all has to be done, and nothing was done before."""
-    still = (problem.need <= 0).all(1) & ((problem.low <= 0) & (problem.high >= 0)).all(
-        1
-    )
-    return still & ~problem.offset.any(1) & ~problem.spent.any(1)
+    ready = np.hstack([-problem.need, -problem.low, problem.high]) >= 0
+    before = np.hstack([problem.offset, problem.spent]) != 0
+    stays: NDArray[np.bool_] = ready.all(axis=1) & ~before.any(axis=1)
+    return stays
 
 
 # -- points inside -------------------------------------------------------------------
@@ -152,7 +152,7 @@ def interior_points(problem: Steps) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _is_inside(problem: Steps, points: Floats) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (slacks(problem, points) > 0).all(1)
+    inside: NDArray[np.bool_] = np.all(slacks(problem, points) > 0, axis=1)
     return inside
 
 
@@ -202,9 +202,12 @@ def _cheapest(problem: Steps) -> Floats:
     ends = np.r_[np.maximum(high, 0.0), np.maximum(-low, 0.0)]
     starts = np.r_[np.maximum(low, 0.0), np.maximum(-high, 0.0)]
     goal = np.ones(2 * len(low))
-    limits = [(a, b if np.isfinite(b) else None) for a, b in zip(starts, ends, strict=True)]
+    limits = [
+        (a, b if np.isfinite(b) else None) for a, b in zip(starts, ends, strict=True)
+    ]
     found = linprog(goal, -np.hstack([normal, -normal]), -need, bounds=limits)
-    step: Floats = found.x[: len(low)] - found.x[len(low) :]
+    parts = np.asarray(found.x, dtype=np.float64).reshape(2, -1)
+    step: Floats = parts[0] - parts[1]
     return step
 
 

@@ -37,7 +37,7 @@ def finish(problem: Steps, step: Floats, kappa: float) -> tuple[Floats, float]:
     """
     first, second = problem.weights
     noise = problem.noise(step[None])[0]
-    root = cone(np.linalg.norm(noise), kappa * second)
+    root = float(cone(np.linalg.norm(noise[None], axis=1), kappa * second)[0])
     price = kappa * second**2 * noise / (1.0 + root)
     room = slacks(problem, step[None])[0]
     duals = 1.0 / (kappa * room)

@@ -34,7 +34,8 @@ def _expect(estimator: Any, rows: Any, said: NDArray[Any], what: str) -> None:
     wrong = np.flatnonzero(got != said)
     if len(wrong):
         i = int(wrong[0])
-        msg = f"{what} {i} is said to be {said[i]!r}, the model says {got[i]!r}"
+        labels = said.tolist()[i], got.tolist()[i]
+        msg = f"{what} {i} is said to be {labels[0]!r}, the model says {labels[1]!r}"
         raise AssertionError(msg)
 
 

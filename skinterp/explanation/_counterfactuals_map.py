@@ -50,7 +50,8 @@ def map_cells(explanation: Counterfactuals, feature_map: FeatureMap) -> dict[str
 
 
 def _refuse_mixed(explanation: Counterfactuals, feature_map: FeatureMap) -> None:
-    moved = explanation.changed.reshape(-1, len(explanation.feature_names)).any(axis=0)
+    changed = explanation.changed.reshape(-1, len(explanation.feature_names))
+    moved: NDArray[np.bool_] = np.asarray(changed.any(axis=0))
     for j in feature_map.opaque:
         if moved[j]:
             name = explanation.feature_names[j]

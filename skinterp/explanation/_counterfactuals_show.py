@@ -77,8 +77,9 @@ def _say_row(explanation: Counterfactuals, i: int, head: str) -> list[str]:
 def _moves(explanation: Counterfactuals, i: int) -> NDArray[np.intp]:
     """Columns that change, the largest step first."""
     size = np.abs(explanation.steps[i])
-    order = np.argsort(-size, kind="stable")
-    return order[size[order] > 0]
+    order: NDArray[np.intp] = np.argsort(-size, kind="stable")
+    moves: NDArray[np.intp] = order[size[order] > 0]
+    return moves
 
 
 def _say_change(explanation: Counterfactuals, i: int, j: int) -> str:
@@ -227,7 +228,7 @@ def _draw_row(explanation: Counterfactuals, ax: Axes | None) -> Axes:
         ax.plot(step, place, "k|", ms=16, label="in all")
     for y, j in zip(place, columns, strict=True):
         ax.annotate(
-            shorten(_from_to(explanation, int(j)), 40),
+            shorten(_from_to(explanation, int(j)), 50),
             (1.01, y),
             xycoords=("axes fraction", "data"),
             va="center",
@@ -241,7 +242,10 @@ def _draw_row(explanation: Counterfactuals, ax: Axes | None) -> Axes:
 
 def _from_to(explanation: Counterfactuals, j: int) -> str:
     before, after = explanation.rows[0, j], explanation.counterfactuals[0, j]
-    return f"{_show(before)} → {_show(after)}"
+    text = f"{_show(before)} → {_show(after)}"
+    if abs(_share_that_follows(explanation, 0, j)) < 5e-4:
+        return text
+    return f"{text}, after {_moved_causes(explanation, 0, j)}"
 
 
 def _title(explanation: Counterfactuals) -> str:

@@ -64,7 +64,7 @@ def refused(explainer: BraceExplainer, people: Any) -> pd.DataFrame:
     return X[explainer.predict(X) == "bad"][:12]
 
 
-# -- tables with texts, limits ---------------------------------------------------------
+# -- tables with texts, limits -------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_bounds_are_kept(people: Any) -> None:
     assert (inside <= X.max(axis=0)).all()
 
 
-# -- statuses ---------------------------------------------------------------------------
+# -- statuses ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", [None, DecisionTreeClassifier(max_depth=2)])
@@ -199,7 +199,7 @@ def test_any_other_class_is_the_nearest_of_them() -> None:
     assert open_.certified.all()
 
 
-# -- other models ------------------------------------------------------------------------
+# -- other models --------------------------------------------------------------------
 
 
 def test_tree_is_left_at_its_threshold() -> None:
@@ -322,7 +322,7 @@ def test_noise_that_correlates_is_told() -> None:
     assert_allclose(np.diag(explainer.noise_corr_), 1.0)
 
 
-# -- wrong input -------------------------------------------------------------------------
+# -- wrong input ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ def test_texts_that_cannot_be_used(people: Any) -> None:
         wide.explain(X[:1])
 
 
-# -- around -------------------------------------------------------------------------------
+# -- around --------------------------------------------------------------------------
 
 
 def test_steps_in_front_are_undone(people: Any) -> None:
