@@ -45,7 +45,8 @@ def _check_predicted(values: DataValues, estimator: Any) -> None:
         return
     assert values.data is not None
     assert values.target is not None
-    X, y = values.data[estimated], values.target[estimated]
+    X: Any = values.data[estimated]
+    y = values.target[estimated]
     if hasattr(estimator, "feature_names_in_"):
         import pandas as pd
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from skinterp.base import feature_names_of
 from skinterp.explanation import DataValues
 from skinterp.valuation._rows import mark_rows
+from skinterp.valuation._task import task_of
 
 
 def values_of(search: Any, marked: ArrayLike | None, level: float) -> DataValues:
@@ -52,7 +53,7 @@ def sources_of(search: Any, values: DataValues, row: int) -> DataValues:
             "candidates (candidates_), after a search."
         )
         raise ValueError(msg)
-    regression = search._regression()
+    regression = task_of(search).regression(search)
     pulled, weight = regression.weights(int(np.searchsorted(at, row)))
     part = weight * (regression.pulls.means() - regression.prior)
     order = np.argsort(-np.abs(weight), kind="stable")

@@ -184,9 +184,9 @@ def knn_shapley(
     queries: Any = check_array(X_val, dtype=np.float64)
     wanted = column_or_1d(y_val)
     check_consistent_length(queries, wanted)
-    total = 0.0
+    total = np.zeros(len(check_array(X, dtype=np.float64)))
     for start in range(0, len(queries), BLOCK):
         part = slice(start, start + BLOCK)
         utility = KNNUtility(X, y, queries[part], wanted[part], n_neighbors)
-        total = total + utility.shapley_values() * len(queries[part])
-    return np.asarray(total / len(queries))
+        total += utility.shapley_values() * len(queries[part])
+    return total / len(queries)

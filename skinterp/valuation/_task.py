@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from skinterp.compat import get_tags
 from skinterp.valuation._data_kernel import CallableKernel, DataKernel
 from skinterp.valuation._knn import KNNUtility
-from skinterp.valuation._posterior import Regression
+from skinterp.valuation._posterior import Pulls, Regression, Variances
 from skinterp.valuation._utility import ModelUtility, SomeRows, default_estimator
 
 MIN_ROWS = 20
@@ -59,7 +59,8 @@ class Task:
             if self.classes is None:
                 msg = "utility='knn' needs labels, but y is continuous."
                 raise ValueError(msg)
-            return KNNUtility(rows, target, *validation, params.n_neighbors)
+            X_val, y_val = validation
+            return KNNUtility(rows, target, X_val, y_val, params.n_neighbors)
         labelled = self.classes is not None
         model = params.estimator
         return ModelUtility(
@@ -69,6 +70,13 @@ class Task:
             classification=labelled,
             scoring=params.scoring,
         )
+
+    def regression(self, search: Any) -> Regression:
+        """Posterior of a fitted search, made anew from what it stores."""
+        counts, totals = search._counts, search._totals
+        pulls = Pulls(counts, totals, np.zeros(len(counts)))
+        variances = Variances(search.signal_variance_, search.noise_variance_)
+        return Regression(self.make_kernel(), variances, search._prior, pulls)
 
     def predict(
         self, regression: Regression, rows: NDArray[np.float64], y: NDArray[Any]
@@ -80,14 +88,39 @@ class Task:
         return regression.of_rows(self.encode(rows), labels)
 
 
+def task_of(search: Any) -> Task:
+    """Rows and kernel of a search that is fitted, or being so."""
+    return Task(
+        X=search._fit_X,
+        y=search._fit_y,
+        at=search._candidates,
+        classes=getattr(search, "classes_", None),
+        kernel=search.kernel,
+        features=getattr(search, "features_", None),
+    )
+
+
+def is_given(X_val: Any, y_val: Any, utility: Any) -> bool:
+    """Whether there are validation rows of the user's own, which must make sense."""
+    if X_val is None and y_val is None:
+        return False
+    if X_val is None or y_val is None:
+        msg = "X_val and y_val must be given together, got one of them."
+        raise ValueError(msg)
+    if callable(utility):
+        msg = "X_val is given, but a callable utility scores on no rows: drop it."
+        raise ValueError(msg)
+    return True
+
+
 def check_labels(
     y: NDArray[Any], classes: NDArray[Any] | None, name: str
 ) -> NDArray[Any]:
     """Labels that were seen in fit, or numbers."""
     if classes is None:
         return np.asarray(y, dtype=np.float64)
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
+    unknown = np.setdiff1d(y, classes).tolist()
+    if unknown:
         msg = f"{name} holds {unknown[0]!r}, which is no label of y: {classes.tolist()}"
         raise ValueError(msg)
     return y

@@ -25,7 +25,6 @@ from skinterp.compat import (
 )
 from skinterp.explanation import DataValues
 from skinterp.valuation._explain_values import sources_of, values_of
-from skinterp.valuation._posterior import Pulls, Regression, Variances
 from skinterp.valuation._rows import (
     candidate_rows,
     kept_rows,
@@ -34,7 +33,13 @@ from skinterp.valuation._rows import (
     validation_rows,
 )
 from skinterp.valuation._search import Outcome, exact_values, search_values, seed_of
-from skinterp.valuation._task import MIN_ROWS, Task, check_labels, find_classes
+from skinterp.valuation._task import (
+    MIN_ROWS,
+    check_labels,
+    find_classes,
+    is_given,
+    task_of,
+)
 
 ROLES = 0  # what a seed is for
 
@@ -318,8 +323,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         self,
         X: ArrayLike,
         y: ArrayLike,
-        X_val: ArrayLike | None = None,
-        y_val: ArrayLike | None = None,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> Self:
         """Search the rows.
 
@@ -381,32 +386,16 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
     def _check_validation(
         self, X: Any, y: Any, classes: NDArray | None
     ) -> tuple[NDArray, NDArray] | None:
-        if X is None and y is None:
+        if not is_given(X, y, self.utility):
             return None
-        if X is None or y is None:
-            msg = "X_val and y_val must be given together, got one of them."
-            raise ValueError(msg)
-        if callable(self.utility):
-            msg = "X_val is given, but a callable utility scores on no rows: drop it."
-            raise ValueError(msg)
         rows, target = validate_data(
             self, X, y, reset=False, dtype=np.float64, order="C"
         )
         return rows, check_labels(target, classes, "y_val")
 
-    def _task(self) -> Task:
-        return Task(
-            X=self._fit_X,
-            y=self._fit_y,
-            at=self._candidates,
-            classes=getattr(self, "classes_", None),
-            kernel=self.kernel,
-            features=getattr(self, "features_", None),
-        )
-
     def _value(self, m: int, validation: Any, words: list[int]) -> Outcome:
         """Exact values where there are such, else those of a search."""
-        task = self._task()
+        task = task_of(self)
         kernel, utility = task.make_kernel(), task.make_utility(self, validation)
         if self.utility == "knn" and self.max_coalition is None:
             return exact_values(self, utility, kernel)
@@ -443,7 +432,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         mean, std = np.empty(n), np.empty(n)
         rest = np.flatnonzero(~self.candidates_)
         mean[at], std[at] = outcome.values()
-        mean[rest], std[rest] = self._task().predict(
+        mean[rest], std[rest] = task_of(self).predict(
             outcome.regression, self._fit_X[rest], self._fit_y[rest]
         )
         sign = -1.0 if self.lowest else 1.0
@@ -456,11 +445,6 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         if self.store_covariance:
             self.value_cov_ = outcome.covariance()
         return support
-
-    def _regression(self) -> Regression:
-        pulls = Pulls(self._counts, self._totals, np.zeros(len(self._counts)))
-        variances = Variances(self.signal_variance_, self.noise_variance_)
-        return Regression(self._task().make_kernel(), variances, self._prior, pulls)
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Search, and give the rows that are worth keeping.
@@ -507,9 +491,9 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         rows, target = validate_data(
             self, X, y, reset=False, dtype=np.float64, order="C"
         )
-        task = self._task()
+        task = task_of(self)
         target = check_labels(target, task.classes, "y")
-        mean, std = task.predict(self._regression(), rows, target)
+        mean, std = task.predict(task.regression(self), rows, target)
         return (mean, std) if return_std else mean
 
     def _explain(
