@@ -125,7 +125,12 @@ def _attributes(lattice: Lattice, estimator: Any, X: Any) -> NDArray[np.bool_] |
     if not _is_derived(lattice):
         return hold_attributes(lattice, X)
     asked = getattr(estimator, "attributes", None)
-    return None if asked is None else np.asarray(asked(X), dtype=bool)
+    if callable(asked):
+        return np.asarray(asked(X), dtype=bool)
+    names = getattr(estimator, "get_feature_names_out", tuple)()
+    if tuple(names) == lattice.attribute_names:  # it transforms to the table itself
+        return np.asarray(estimator.transform(X), dtype=bool)
+    return None
 
 
 def _memberships(lattice: Lattice, estimator: Any, X: Any) -> NDArray[np.bool_] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from skinterp.explanation._lattice import Lattice
 
 MAX_DRAWN = 60
-MAX_LINES = 3
+MAX_LINES = 4
 SWEEPS = 24
-WIDE, HIGH = 1.35, 1.15  # inches a concept takes
-LETTERS = 20
+LETTERS = 14
 NODE, EDGE, MARK = "#3b6ea5", "0.65", "#d1632a"
 
 
@@ -43,10 +43,10 @@ def draw_lattice(lattice: Lattice, ax: Axes | None) -> Axes:
     above, below = _labels(shown)
     lines = [t.count("\n") + 1 for t in (*above, *below) if t]
     width = float(np.ptp(layout.x)) if len(layout.x) else 0.0
-    height = float(layout.level.max(initial=0)) * (0.75 + 0.14 * max(lines, default=1))
+    height = float(layout.level.max(initial=0)) * (0.7 + 0.13 * max(lines, default=1))
     letters = max((len(x) for t in (*above, *below) for x in t.split("\n")), default=0)
-    step = min(WIDE, 0.45 + 0.055 * letters)
-    ax = make_axes(ax, min(24.0, max(5.0, 1.6 + step * width)), max(3.0, 1.6 + height))
+    step = 0.35 + 0.066 * min(letters, LETTERS + 1)
+    ax = make_axes(ax, min(26.0, max(5.0, 1.6 + step * width)), max(3.0, 1.6 + height))
     _draw_edges(ax, layout)
     _draw_nodes(ax, shown, layout)
     _write(ax, layout, above, below)
@@ -99,9 +99,14 @@ def _labels(shown: Lattice) -> tuple[list[str], list[str]]:
 
 
 def _stack(names: list[str]) -> str:
-    lines = [shorten(name, LETTERS) for name in names[:MAX_LINES]]
-    if len(names) > MAX_LINES:
-        lines[-1] = f"+ {len(names) - MAX_LINES + 1} more"
+    """Names below each other, long ones broken; the lines left out are counted."""
+    lines: list[str] = []
+    for i, name in enumerate(names):
+        broken = textwrap.wrap(shorten(name, 2 * LETTERS), LETTERS) or [""]
+        last = i == len(names) - 1
+        if len(lines) + len(broken) > MAX_LINES - (not last) and i > 0:
+            return "\n".join([*lines, f"+ {len(names) - i} more"])
+        lines += broken
     return "\n".join(lines)
 
 
@@ -258,7 +263,7 @@ def _write(ax: Axes, layout: Layout, above: list[str], below: list[str]) -> None
                     va="bottom" if side > 0 else "top",
                     fontsize=7.5,
                     fontweight=weight,
-                    linespacing=1.0,
+                    linespacing=1.1,
                     bbox=paper,
                     zorder=3,
                 )

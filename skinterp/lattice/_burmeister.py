@@ -135,9 +135,10 @@ def write_burmeister(
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from skinterp.lattice import write_burmeister
     >>> write_burmeister([[1, 0], [1, 1]], "two.cxt", name="two")
-    >>> print(open("two.cxt").read().split())
+    >>> Path("two.cxt").read_text().split()
     ['B', 'two', '2', '2', 'g0', 'g1', 'm0', 'm1', 'X.', 'XX']
     """
     table = np.asarray(X)

@@ -63,6 +63,20 @@ METHODS = (
         trusted_types=("skinterp.slices._tags.Column",),
     ),
     MethodSpec(
+        name="mlm-context",
+        targets={"transformer": "skinterp.lattice._mlm_context:MLMContext"},
+        summary="Reads a table of objects and attributes out of a language model",
+        input="text",
+        explains={"global": ("lattice",), "local": ("lattice",)},
+        reference="arXiv:2504.08778",
+        search_space={"pooling": ("max", "mean"), "threshold": (0.3, 0.5, 0.7)},
+        exports=(
+            "skinterp.lattice._context_scores:context_scores",
+            "skinterp.lattice._context_scores:ranking_scores",
+        ),
+        trusted_types=("skinterp.lattice._mlm_context.score_by_letters",),
+    ),
+    MethodSpec(
         name="pan-selector",
         targets={"selector": "skinterp.symbolic._pan_selector:PANSelector"},
         summary="Screens wide tables by the split shares of Bayesian trees",

@@ -287,7 +287,7 @@ def test_threads_change_nothing(params):
 def test_too_many_concepts_are_refused_saying_what_to_do():
     table = ~np.eye(30, dtype=bool)
     with pytest.raises(
-        ValueError, match=r"max_concepts=500 .*stopped after 501.*min_sup"
+        ValueError, match=r"max_concepts=500 .*stopped after 50.*min_sup"
     ):
         fitted(table, max_concepts=500)
 
