@@ -96,7 +96,7 @@ class Counterfactuals(Explanation):
 
     See Also
     --------
-    skinterp.counterfactual.BraceExplainer : Makes them.
+    RuleSet : Conditions under which the model gives a class.
 
     Examples
     --------

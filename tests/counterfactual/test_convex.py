@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
@@ -63,6 +63,7 @@ def test_two_columns_by_brute_force(slope, weight, lam, norm) -> None:
 
 
 @given(seed=st.integers(0, 10_000))
+@settings(max_examples=25)
 def test_no_point_beats_the_bound(seed: int) -> None:
     """With several constraints, bounds, offsets: feasible, and within the gap."""
     rng = np.random.default_rng(seed)
