@@ -46,7 +46,7 @@ def say_values(values: DataValues) -> str:
 
 def _held_out(values: DataValues) -> str:
     rest = int(np.isnan(values.probability).sum())
-    return f" ({rest} rows are no candidates)" if rest else ""
+    return f" ({rest} are no candidates)" if rest else ""
 
 
 def _cells(values: DataValues, i: int) -> str:
@@ -107,8 +107,10 @@ def draw_values(values: DataValues, ax: Axes | None) -> Axes:
     _draw_marks(values, place, ax)
     ax.axhline(0, color="#8888", lw=0.8)
     ax.set_xlabel("training rows, by value")
-    ax.set_ylabel(f"value, {100 * values.level:.3g} % interval")
-    ax.legend(frameon=False, loc="best")
+    exact = not values.std[candidate].any()
+    ax.set_ylabel("value" if exact else f"value, {100 * values.level:.3g} % interval")
+    # where the order of the values leaves room
+    ax.legend(frameon=False, loc="upper left" if values.lowest else "upper right")
     return ax
 
 

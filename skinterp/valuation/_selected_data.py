@@ -261,7 +261,7 @@ class SelectedDataClassifier(ClassifierMixin, _SelectedData):
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Probabilities of the classes, where the estimator gives them.
+        """Give the probabilities of the classes, where the estimator has them.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class SelectedDataClassifier(ClassifierMixin, _SelectedData):
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Scores of the classes, where the estimator gives them.
+        """Give the scores of the classes, where the estimator has them.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ def test_order_is_from_the_sought_end():
 def test_words():
     lines = values(marked=[False, True, True, False]).to_text().splitlines()
     assert lines == [
-        "2 of 4 rows of lowest value (1 rows are no candidates)",
+        "2 of 4 rows of lowest value (1 are no candidates)",
         "  - row 1: value -0.2 (-0.298 to -0.102), 5 draws, lowest with probability 1 "
         "[age=30, dose=2; yes]",
         "  - row 3: value -0.1, 1 draws [age=50, dose=4; yes]",
