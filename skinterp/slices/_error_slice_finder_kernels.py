@@ -36,10 +36,10 @@ def count_two(
     rows: NDArray[np.uint64], errors: NDArray[np.uint64], tag: NDArray[np.uint64]
 ) -> tuple[int, int]:
     """Count rows and errors inside of a tag, in one pass over its words."""
-    n, wrong = np.int64(0), np.int64(0)
+    n, wrong = 0, 0
     for i in range(tag.shape[0]):
-        n += popcount(rows[i] & tag[i])
-        wrong += popcount(errors[i] & tag[i])
+        n += int(popcount(rows[i] & tag[i]))
+        wrong += int(popcount(errors[i] & tag[i]))
     return n, wrong
 
 
@@ -139,45 +139,63 @@ def is_bad(
 
 
 @njit(cache=True, nogil=True)
+def add(
+    found: NDArray[np.int32],
+    sums: NDArray[np.float64],
+    n: int,
+    path: NDArray[np.int64],
+    figures: tuple[int, float, float],
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Write one more slice, into larger arrays if these are full."""
+    if n == len(found):
+        found, sums = np.concatenate((found, found)), np.concatenate((sums, sums))
+    found[n] = path
+    sums[n, 0], sums[n, 1], sums[n, 2] = figures
+    return found, sums
+
+
+@njit(cache=True, nogil=True)
+def narrow(
+    rows: NDArray[np.uint64],
+    wrong: NDArray[np.uint64],
+    d: int,
+    tag: NDArray[np.uint64],
+) -> None:
+    """Write the rows and errors of a slice with one tag more."""
+    for i in range(len(tag)):
+        rows[d, i] = rows[d - 1, i] & tag[i]
+        wrong[d, i] = wrong[d - 1, i] & tag[i]
+
+
+@njit(cache=True, nogil=True)
 def walk(
     first: int,
     depth: int,
-    bits: NDArray[np.uint64],
-    errors: NDArray[np.uint64],
-    attribute: NDArray[np.int64],
-    several: NDArray[np.bool_],
-    weight: NDArray[np.float64],
-    weighted: NDArray[np.float64],
-    binary: bool,
-    min_size: int,
-    min_errors: int,
-    limit: NDArray[np.int64],
-    threshold: float,
-    tables: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    binomial: NDArray[np.int64],
-) -> tuple[
-    NDArray[np.int32], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]
-]:
+    tags: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_]],
+    scores: tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]],
+    judged: tuple[bool, int, int, NDArray[np.int64], float],
+    records: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]],
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
     """Evaluate all slices of ``depth`` tags that begin with one tag.
 
     Slices of fewer tags were evaluated by earlier walks, which left a byte for each in
     ``tables``; only the row sets on the way down are held.
     """
+    bits, attribute, several = tags
+    errors, weight, weighted = scores
+    binary, min_size, min_errors, limit, threshold = judged
+    tables, starts, binomial = records
     n_tags, n_words = bits.shape
     path = np.zeros(depth, dtype=np.int64)
     following = np.zeros(depth, dtype=np.int64)
     rows = np.empty((depth, n_words), dtype=np.uint64)
     wrong = np.empty((depth, n_words), dtype=np.uint64)
     found = np.empty((16, depth), dtype=np.int32)
-    sizes = np.empty(16, dtype=np.int64)
-    sums = np.empty((16, 2), dtype=np.float64)
-    n_found = 0
+    sums = np.empty((16, 3), dtype=np.float64)
+    n_found, d = 0, 0
     counts = np.zeros(3, dtype=np.int64)  # evaluated, large enough, cut by the bound
     path[0], following[0] = first, first + 1
-    rows[0] = bits[first]
-    wrong[0] = bits[first] & errors
-    d = 0
+    rows[0], wrong[0] = bits[first], bits[first] & errors
     while d >= 0:
         tag = following[d]
         if tag == n_tags:
@@ -207,22 +225,14 @@ def walk(
                 if alive and starts[size] >= 0:
                     tables[starts[size] + rank(path, size, -1, binomial)] = 1
                 if large and is_bad(n, total, value, limit, threshold, binary):
-                    if n_found == len(sizes):
-                        found = np.concatenate((found, found))
-                        sizes = np.concatenate((sizes, sizes))
-                        sums = np.concatenate((sums, sums))
-                    found[n_found] = path
-                    sizes[n_found] = n
-                    sums[n_found, 0] = total
-                    sums[n_found, 1] = value
+                    figures = (n, total, value)
+                    found, sums = add(found, sums, n_found, path, figures)
                     n_found += 1
         if alive and size < depth:
             d += 1
-            for i in range(n_words):
-                rows[d, i] = rows[d - 1, i] & bits[tag, i]
-                wrong[d, i] = wrong[d - 1, i] & bits[tag, i]
+            narrow(rows, wrong, d, bits[tag])
             following[d] = tag + 1
-    return found[:n_found], sizes[:n_found], sums[:n_found], counts
+    return found[:n_found], sums[:n_found], counts
 
 
 @njit(cache=True, nogil=True)

@@ -131,75 +131,48 @@ def search(
             int(sums[t, 0]), sums[t, 1], sums[t, 3], limit, threshold, binary
         )
     ]
-    levels = [
-        (
-            single[bad].reshape(-1, 1),
-            sums[bad, 0].astype(np.int64),
-            sums[bad][:, [1, 3]],
-            np.array([len(large), large.sum(), (large & ~alive).sum()]),
-        )
-    ]
+    counts = np.array([len(large), large.sum(), (large & ~alive).sum()])
+    levels = [(single[bad].reshape(-1, 1), sums[bad][:, [0, 1, 3]], counts)]
     kept = np.flatnonzero(alive)
     top = min(max_order, _longest(attribute[kept], several[kept]))
     tables, starts = _records(len(kept), top)
+    wrong = pack(rows.value == 0) if binary else np.zeros(len(rows.bits.T), np.uint64)
     fixed = (
-        np.ascontiguousarray(rows.bits[kept]),
-        pack(rows.value == 0) if binary else np.zeros_like(rows.bits[:1]).ravel(),
-        attribute[kept],
-        several[kept],
-        rows.weight,
-        rows.weight * rows.value,
-        binary,
-        min_size,
-        need,
-        limit,
-        threshold,
-        tables,
-        starts,
-        _binomials(len(kept), top),
+        (np.ascontiguousarray(rows.bits[kept]), attribute[kept], several[kept]),
+        (wrong, rows.weight, rows.weight * rows.value),
+        (binary, min_size, need, limit, threshold),
+        (tables, starts, _binomials(len(kept), top)),
     )
-    if len(fixed[1]) != rows.bits.shape[1]:
-        fixed = (fixed[0], np.zeros(rows.bits.shape[1], np.uint64), *fixed[2:])
     for depth in range(2, top + 1):
         level = _walk_level(depth, fixed, n_jobs, verbose)
         levels.append((kept[level[0]], *level[1:]))
-        if level[3][1] == 0:
+        if level[2][1] == 0:
             break
     return _gather(levels)
 
 
 def _walk_level(depth: int, fixed: tuple[Any, ...], n_jobs: Any, verbose: int) -> Any:
-    firsts: Iterable[int] = range(len(fixed[0]))
+    firsts: Iterable[int] = range(len(fixed[0][0]))
     if verbose:
         firsts = tqdm(firsts, desc=f"slices of {depth} tags")
     walks = Parallel(n_jobs=n_jobs, prefer="threads", batch_size=1)(
         delayed(kernels.walk)(first, depth, *fixed) for first in firsts
     )
-    empty = (
-        np.empty((0, depth), np.int32),
-        np.empty(0, np.int64),
-        np.empty((0, 2)),
-        np.zeros(3, np.int64),
-    )
-    tags, size, sums, counts = zip(empty, *walks, strict=True)
-    return (
-        np.concatenate(tags),
-        np.concatenate(size),
-        np.concatenate(sums),
-        np.sum(counts, axis=0),
-    )
+    empty = np.empty((0, depth), np.int32), np.empty((0, 3)), np.zeros(3, np.int64)
+    tags, sums, counts = zip(empty, *walks, strict=True)
+    return np.concatenate(tags), np.concatenate(sums), np.sum(counts, axis=0)
 
 
 def _gather(levels: list[Any]) -> Found:
-    tags, size, sums, counts = zip(*levels, strict=True)
+    tags, sums, counts = zip(*levels, strict=True)
     per_level = np.array(counts, dtype=np.int64)
     all_sums = np.concatenate(sums)
     return Found(
         _offsets(np.repeat([t.shape[1] for t in tags], [len(t) for t in tags])),
         np.concatenate([t.ravel() for t in tags]).astype(np.int64),
-        np.concatenate(size),
-        all_sums[:, 0],
+        all_sums[:, 0].astype(np.int64),
         all_sums[:, 1],
+        all_sums[:, 2],
         per_level[:, 0],
         per_level[:, 1],
         int(per_level[:, 2].sum()),
