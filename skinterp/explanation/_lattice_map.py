@@ -45,6 +45,8 @@ def map_attributes(lattice: Lattice, feature_map: FeatureMap) -> dict[str, Any]:
             same = False
         if _unchanged(literal, source) or same:
             names.append(name)
+        elif source.form == "opaque" and _is_flag(literal):
+            names.append(feature_map.names[target])
         else:
             names.append(say(literals[-1], feature_map.names[target], dtypes[target]))
     return {
@@ -62,8 +64,12 @@ def _is_label(literal: Literal, source: FeatureSource) -> bool:
 
 def _unchanged(literal: Literal, source: FeatureSource) -> bool:
     """A cell that was read as it is: the attribute keeps its name."""
-    is_flag = literal.lower == 0.5 and literal.upper == float("inf")
-    return source.form == "value" and source.invert is None and is_flag
+    return source.form == "value" and source.invert is None and _is_flag(literal)
+
+
+def _is_flag(literal: Literal) -> bool:
+    """Whether an attribute is a column of truth values as it is."""
+    return literal.lower == 0.5 and literal.upper == float("inf")
 
 
 def _column_dtypes(inner: tuple[str, ...], feature_map: FeatureMap) -> tuple[str, ...]:

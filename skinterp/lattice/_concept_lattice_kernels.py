@@ -191,23 +191,28 @@ def reserve(pools: Pools, extents: int, children: int, logged: int, wm: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def holds_gained(gained: Words, intent: Words, last: int) -> bool:
-    """Whether an intent has all that a failed closure gained."""
+def holds_gained(gained: Words, j: int, intent: Words, last: int) -> bool:
+    """Whether an intent has all that the failed closure with j gained."""
     missing = ZERO
     for v in range(last + 1):
-        missing |= gained[v] & ~intent[v]
+        missing |= gained[j, v] & ~intent[v]
     return missing == ZERO
 
 
 @njit(cache=True, nogil=True)
-def intersect(extent: Words, column: Words, n_words: int, out: Words) -> int:
-    """Rows of an extent that have an attribute: 0 for none, 1 for some, 2 for all."""
+def intersect(
+    extents: Words, at: int, columns: Words, column: int, n_words: int, to: int
+) -> int:
+    """Rows of an extent that have an attribute: 0 for none, 1 for some, 2 for all.
+
+    Places in the pools, not views of them: making a view costs more than the work.
+    """
     some, differs = ZERO, ZERO
     for w in range(n_words):
-        both = extent[w] & column[w]
-        out[w] = both
+        both = extents[at + w] & columns[column + w]
+        extents[to + w] = both
         some |= both
-        differs |= both ^ extent[w]
+        differs |= both ^ extents[at + w]
     return 2 if differs == ZERO else 0 if some == ZERO else 1
 
 
@@ -217,16 +222,18 @@ def scan(search: Search, pools: Pools, d: int, n_log: int) -> tuple[int, int]:
     rows, gained, intent = search.rows, search.gained, search.intents[d]
     p, at, wm = search.levels[d, PROJECTION], search.levels[d, EXTENT], len(intent)
     n_words = search.projections[p, WIDTH]
-    columns = pools.columns[search.projections[p, COLUMNS] :]
+    column = search.projections[p, COLUMNS]
     ids = pools.ids[search.projections[p, IDS] :]
-    extent, spare = pools.extents[at:], pools.extents[at + n_words :]
+    extents, spare = pools.extents, pools.extents[at + n_words :]
     lacking = spare[n_words : n_words + wm]
     n_children = search.levels[d, CHILDREN]
     for j in range(search.levels[d, START], len(gained)):
         v = j >> 6
-        if intent[v] & bit(j) != ZERO or not holds_gained(gained[j], intent, v):
+        if intent[v] & bit(j) != ZERO or not holds_gained(gained, j, intent, v):
             continue
-        shared = intersect(extent, columns[j * n_words :], n_words, spare)
+        shared = intersect(
+            extents, at, pools.columns, column + j * n_words, n_words, at + n_words
+        )
         if shared == 2:
             intent[v] |= bit(j)
             continue
@@ -311,8 +318,8 @@ def enter(search: Search, pools: Pools, d: int, j: int, n_log: int) -> int:
     p, at = levels[d, PROJECTION], levels[d, EXTENT]
     n_words = projections[p, WIDTH]
     below = at + n_words
-    column = pools.columns[projections[p, COLUMNS] + j * n_words :]
-    intersect(pools.extents[at:], column, n_words, pools.extents[below:])
+    column = projections[p, COLUMNS] + j * n_words
+    intersect(pools.extents, at, pools.columns, column, n_words, below)
     copy(intents[d], intents[d + 1], intents.shape[1])
     intents[d + 1, j >> 6] |= bit(j)
     levels[d + 1, START], levels[d + 1, EXTENT] = j + 1, below

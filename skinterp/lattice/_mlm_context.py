@@ -31,10 +31,10 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
     """Read a table of objects by attributes out of a masked language model.
 
     For each attribute and each pattern, a sentence with a gap in the place of the
-    object is put to the model, which scores every object for the gap. Scores are pooled over
-    patterns, brought to [0, 1] within each attribute, and cut: the result is a truth
-    table, from which ``ConceptLattice`` reads the concepts that lie in the model. No
-    ontology is needed, and no language model comes along: ``scorer`` is any callable.
+    object is put to the model, which scores every object for the gap. Scores are pooled
+    over patterns, brought to [0, 1] within each attribute, and cut: the result is a
+    truth table, from which ``ConceptLattice`` reads the concepts that lie in the model.
+    No ontology is needed, and no language model comes along: ``scorer`` is a callable.
 
     Parameters
     ----------

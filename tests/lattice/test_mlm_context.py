@@ -143,13 +143,10 @@ def test_explanation_names_objects_and_attributes():
 
 
 def test_pipeline_to_the_lattice():
-    pipeline = make_pipeline(model(), ConceptLattice()).fit(ANIMALS)
-    told = skinterp.explain(pipeline)
-    assert told.attribute_names == tuple(f"x{j}" for j in range(4))
-    named = make_pipeline(model().set_output(transform="pandas"), ConceptLattice())
-    told = skinterp.explain(named.fit(ANIMALS))
-    assert told.attribute_names == tuple(VERBS)
-    assert len(told) == len(ConceptLattice().fit(GOLD).intents_)
+    for first in (model(), model().set_output(transform="pandas")):
+        told = skinterp.explain(make_pipeline(first, ConceptLattice()).fit(ANIMALS))
+        assert told.attribute_names == tuple(VERBS)
+        assert len(told) == len(ConceptLattice().fit(GOLD).intents_)
 
 
 def test_ranking_by_hand():
