@@ -15,6 +15,7 @@ from skinterp.counterfactual._steps import Steps
 from skinterp.counterfactual._table import Floats
 
 MAX_COMBINATIONS = 10_000
+MAX_TABLE = 100_000  # rows with choices put in that are held at once
 CHUNK = 256
 MAX_PUSHES = 8
 
@@ -88,11 +89,24 @@ class ExactSearch:
         choices = combinations(self.setting.choices)
         if not len(choices):
             return
-        columns = list(self.setting.choices)
-        n = len(Z)
-        everything = np.repeat(Z, len(choices), axis=0)
-        everything[:, columns] = np.tile(choices, (n, 1))
-        owner = np.repeat(np.arange(n), len(choices))
+        size = max(1, MAX_TABLE // len(choices))
+        for start in range(0, len(Z), size):
+            owner = np.arange(start, min(start + size, len(Z)))
+            yield from self._further(Z, choices, owner, lam, value, rows)
+
+    def _further(
+        self,
+        Z: Floats,
+        choices: Floats,
+        some: NDArray[np.intp],
+        lam: float,
+        value: Floats,
+        rows: NDArray[np.intp],
+    ) -> Iterator[tuple[Floats, NDArray[np.intp]]]:
+        """All choices for some of the rows, those that cost least first."""
+        owner = np.repeat(some, len(choices))
+        everything = Z[owner]
+        everything[:, list(self.setting.choices)] = np.tile(choices, (len(some), 1))
         steps = self.setting.steps(Z[owner], everything)
         alone = self.setting.distances(steps, steps)[0] * (not np.isinf(lam))
         order = np.argsort(alone, kind="stable")
