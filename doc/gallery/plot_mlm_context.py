@@ -2,17 +2,18 @@
 A table of objects and attributes out of a language model
 =========================================================
 
-:class:`~skinterp.lattice.MLMContext` asks a masked language model how well each object fills
-the gap of a sentence, for each attribute and each pattern, and makes a truth table of the
-answers. A lattice of the concepts that lie in the model follows from it.
+:class:`~skinterp.lattice.MLMContext` asks a masked language model how well each object
+fills the gap of a sentence, for each attribute and each pattern, and makes a truth
+table of the answers. A lattice of the concepts that lie in the model follows from it.
 """
 
 # %%
 # The scorer
 # ----------
-# No language model comes with the library: a scorer is any function of a sentence and the
-# objects. With the package transformers it would take the logits at the gap. Here stands one
-# that knows the truth, plus noise that depends on the sentence, as a model's errors do.
+# No language model comes with the library: a scorer is any function of a sentence and
+# the objects. With the package transformers it would take the logits at the gap. Here
+# stands one that knows the truth, plus noise that depends on the sentence, as a model's
+# errors do.
 
 import zlib
 
@@ -53,8 +54,8 @@ model.fit(list(known))
 # %%
 # How good is the table?
 # ----------------------
-# By the order of the attributes, and by the table after the cut. A table that says yes to
-# everything is the baseline: report it, since it is often hard to beat.
+# By the order of the attributes, and by the table after the cut. A table that says yes
+# to everything is the baseline: report it, since it is often hard to beat.
 
 print({name: round(x, 3) for name, x in ranking_scores(model.scores_, truth).items()})
 cuts = np.linspace(0.05, 0.95, 19)
@@ -70,8 +71,8 @@ plt.show()
 # %%
 # The concepts
 # ------------
-# The lattice of the table: birds, swimmers and climbers come together without anybody having
-# named them.
+# The lattice of the table: birds, swimmers and climbers come together without anybody
+# having named them.
 
 model.explain().plot()
 plt.show()

@@ -217,6 +217,8 @@ def _apart(wish: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArray[np.f
     """Places nearest to those wished for that keep an order and its gaps."""
     from sklearn.isotonic import isotonic_regression
 
+    if len(wish) == 0:
+        return wish
     shift = np.concatenate([[0.0], np.cumsum(gaps)])
     placed: NDArray[np.float64] = isotonic_regression(wish - shift) + shift
     return placed
