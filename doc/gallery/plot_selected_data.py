@@ -2,9 +2,9 @@
 A model that drops the rows which harm it
 =========================================
 
-:class:`~skinterp.valuation.SelectedDataClassifier` values its training rows, drops those of
-lowest value, and fits a model on the rest. It is a scikit-learn classifier, so that a
-search finds out how many rows to drop.
+:class:`~skinterp.valuation.SelectedDataClassifier` values its training rows, drops
+those of lowest value, and fits a model on the rest. It is a scikit-learn classifier, so
+that a search finds out how many rows to drop.
 """
 
 # %%
@@ -51,8 +51,8 @@ print(f"dropping {search.best_params_}: {search.score(X_test, y_test):.2f}")
 # %%
 # Which rows were dropped
 # -----------------------
-# The explanation speaks of the rows of the training set, by their positions. Crosses are
-# rows that were set aside to score on; they are no candidates, and stay.
+# The explanation speaks of the rows of the training set, by their positions. Crosses
+# are rows that were set aside to score on; they are no candidates, and stay.
 
 values = skinterp.explain(search, marked=wrong)
 print("\n".join(values.to_text().splitlines()[:4]))

@@ -2,10 +2,10 @@
 Wrong labels are rows of low value
 ==================================
 
-Nine of sixty labels of the breast cancer data are flipped. The value of a row is what it
-adds to the score of a model; wrong rows take something away, so that they gather among
-the lowest values. :class:`~skinterp.valuation.TopDataValues` finds these without valuing
-all rows.
+Nine of sixty labels of the breast cancer data are flipped. The value of a row is what
+it adds to the score of a model; wrong rows take something away, so that they gather
+among the lowest values. :class:`~skinterp.valuation.TopDataValues` finds these without
+valuing all rows.
 """
 
 # %%
@@ -35,9 +35,9 @@ labels = data.target_names[y]
 # %%
 # The search
 # ----------
-# The utility is the vote of five neighbours, which takes no time: any other model goes in
-# as ``estimator``. Each draw costs two trainings. The search spends them at the border
-# between the nine lowest rows and the rest.
+# The utility is the vote of five neighbours, which takes no time: any other model goes
+# in as ``estimator``. Each draw costs two trainings. The search spends them at the
+# border between the nine lowest rows and the rest.
 
 scaler = StandardScaler().fit(X)
 utility = KNNUtility(
@@ -65,8 +65,8 @@ plt.show()
 # %%
 # Where a value comes from
 # ------------------------
-# A row that was drawn seldom, or never, has a value as well, from rows that are like it.
-# Neighbours of the other label count against it.
+# A row that was drawn seldom, or never, has a value as well, from rows that are like
+# it. Neighbours of the other label count against it.
 
 row = int(search.top_indices_[0])
 search.explain(row=row).plot()
@@ -75,8 +75,8 @@ plt.show()
 # %%
 # Exact values
 # ------------
-# For nearest neighbours the values have a closed form, to compare with. Even they do not
-# put all flipped rows last: some clean rows do more harm.
+# For nearest neighbours the values have a closed form, to compare with. Even they do
+# not put all flipped rows last: some clean rows do more harm.
 
 exact = knn_shapley(
     scaler.transform(X), labels, scaler.transform(X_val), data.target_names[y_val]
