@@ -129,7 +129,7 @@ class Lattice(Explanation):
 
     See Also
     --------
-    skinterp.lattice.ConceptLattice : Makes them from tables.
+    RuleSet : Conditions under which a class is predicted.
 
     Notes
     -----
@@ -143,18 +143,34 @@ class Lattice(Explanation):
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from skinterp.lattice import ConceptLattice
-    >>> X = pd.DataFrame(
-    ...     {"flies": [1, 0, 1], "swims": [0, 1, 1]}, index=["wren", "carp", "duck"]
+    >>> import numpy as np
+    >>> from skinterp.explanation import Lattice
+    >>> lattice = Lattice(
+    ...     scope="global",
+    ...     feature_names=("flies", "swims"),
+    ...     target_names=np.array(["concepts"]),
+    ...     attribute_names=("flies", "swims"),
+    ...     attribute_feature=[0, 1],
+    ...     lower=[0.5, 0.5],
+    ...     upper=[np.inf, np.inf],
+    ...     lower_closed=[False, False],
+    ...     upper_closed=[True, True],
+    ...     categories=(None, None),
+    ...     negated=[False, False],
+    ...     missing=[False, False],
+    ...     concept=[0, 1, 2, 3],
+    ...     intents=[[0, 0], [1, 0], [0, 1], [1, 1]],
+    ...     size=[3, 2, 2, 1],
+    ...     own_size=[0, 1, 1, 1],
+    ...     edges=[[1, 0], [2, 0], [3, 1], [3, 2]],
+    ...     n_rows=3,
     ... )
-    >>> lattice = ConceptLattice().fit(X).explain()
     >>> print(lattice.to_text())
     4 concepts of 3 rows and 2 attributes, 4 covers
-      0: 3 rows: (no attribute), stability 0.25
-      1: 2 rows: flies, stability 0.5
-      2: 2 rows: swims, stability 0.5
-      3: 1 row: flies, swims, stability 1
+      0: 3 rows: (no attribute)
+      1: 2 rows: flies
+      2: 2 rows: swims
+      3: 1 row: flies, swims
     """
 
     kind = "lattice"
@@ -284,7 +300,7 @@ class Lattice(Explanation):
         return tuple(self.attribute_names[k] for k in held)
 
     def own_attributes(self) -> NDArray[np.bool_]:
-        """Attributes of each concept that none above it has: the reduced labels.
+        """Tell which attributes of each concept none above it has: the reduced labels.
 
         Returns
         -------
@@ -308,7 +324,7 @@ class Lattice(Explanation):
         return say_implications(self)
 
     def way_up(self, case: int) -> NDArray[np.int64]:
-        """Concepts from the smallest one of a case up to the top.
+        """List the concepts from the smallest one of a case up to the top.
 
         Parameters
         ----------

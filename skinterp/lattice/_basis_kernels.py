@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from skinterp.lattice._bits import ONE, ZERO, Words, bit
-from skinterp.lattice._concept_lattice_kernels import copy
 from skinterp.lattice._order_kernels import close, extent_of
+from skinterp.lattice._set_kernels import copy
 
 
 @njit(cache=True, nogil=True)

@@ -31,6 +31,7 @@ from skinterp.lattice._lattice_parts import (
     local_lattice,
     name_attributes,
     name_concepts,
+    read_sets,
 )
 from skinterp.lattice._scaling import (
     SCALES,
@@ -320,7 +321,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
             The closed set or sets, in the form of the argument.
         """
         check_is_fitted(self, "intents_")
-        sets, named = self._read_sets(attributes)
+        sets, named = read_sets(self.attribute_names_, attributes)
         closed = self._context.closure(np.atleast_2d(sets))
         if named:
             return tuple(self.attribute_names_[closed[0]].tolist())
@@ -340,7 +341,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
             True where a training row has them.
         """
         check_is_fitted(self, "intents_")
-        sets, _ = self._read_sets(attributes)
+        sets, _ = read_sets(self.attribute_names_, attributes)
         held = self._context.extents(np.atleast_2d(sets))
         return held.reshape((*sets.shape[:-1], held.shape[1]))
 
@@ -496,34 +497,6 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
                 f"(max_implications={limit}): these hold, but others may not follow.",
                 stacklevel=4,
             )
-
-    def _read_sets(self, attributes: Any) -> tuple[Bools, bool]:
-        """Sets as truth values, and whether they were given by names."""
-        m = len(self.attribute_names_)
-        given = np.asarray(attributes)
-        if given.dtype.kind in "US" or (given.size == 0 and given.ndim == 1):
-            position = {name: k for k, name in enumerate(self.attribute_names_)}
-            unknown = [name for name in given.tolist() if name not in position]
-            if unknown:
-                msg = (
-                    f"attributes names {unknown[0]!r}; the attributes are "
-                    f"{self.attribute_names_.tolist()}"
-                )
-                raise ValueError(msg)
-            held = np.zeros(m, dtype=bool)
-            held[[position[name] for name in given.tolist()]] = True
-            return held, True
-        if (
-            given.ndim not in (1, 2)
-            or given.shape[-1] != m
-            or given.dtype.kind not in "biuf"
-        ):
-            msg = (
-                f"attributes must be names, or truth values of shape ({m},) or "
-                f"(n_sets, {m}); got {given.dtype} of shape {given.shape}"
-            )
-            raise ValueError(msg)
-        return given.astype(bool), False
 
 
 def _show(items: Any, total: int | None, *, what: str) -> Any:

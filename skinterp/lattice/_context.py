@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skinterp.lattice._basis_kernels import advance_basis
 from skinterp.lattice._bits import Words, build_index, pack, unpack
-from skinterp.lattice._concept_lattice_kernels import enumerate_branches, scan_root
+from skinterp.lattice._concept_lattice_kernels import enumerate_branches
 from skinterp.lattice._order_kernels import (
     closures_of,
     cover_edges,
@@ -23,6 +23,7 @@ from skinterp.lattice._order_kernels import (
     memberships,
     stabilities,
 )
+from skinterp.lattice._set_kernels import scan_root
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -67,6 +67,34 @@ def name_attributes(
     return words
 
 
+def read_sets(names: NDArray[np.str_], attributes: Any) -> tuple[Bools, bool]:
+    """Sets as truth values, and whether they were given by names."""
+    m = len(names)
+    given = np.asarray(attributes)
+    if given.dtype.kind in "US" or (given.size == 0 and given.ndim == 1):
+        position = {name: k for k, name in enumerate(names)}
+        unknown = [name for name in given.tolist() if name not in position]
+        if unknown:
+            msg = (
+                f"attributes names {unknown[0]!r}; the attributes are {names.tolist()}"
+            )
+            raise ValueError(msg)
+        held = np.zeros(m, dtype=bool)
+        held[[position[name] for name in given.tolist()]] = True
+        return held, True
+    if (
+        given.ndim not in (1, 2)
+        or given.shape[-1] != m
+        or given.dtype.kind not in "biuf"
+    ):
+        msg = (
+            f"attributes must be names, or truth values of shape ({m},) or "
+            f"(n_sets, {m}); got {given.dtype} of shape {given.shape}"
+        )
+        raise ValueError(msg)
+    return given.astype(bool), False
+
+
 def name_concepts(lattice: ConceptLattice, input_features: Any) -> NDArray[Any]:
     """Name of each concept, all different."""
     if input_features is not None:

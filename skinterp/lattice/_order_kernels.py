@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skinterp.lattice._bits import FULL, ONE, ZERO, Words, bit, find_set, lowest
-from skinterp.lattice._concept_lattice_kernels import Ints, copy, grown
+from skinterp.lattice._set_kernels import Ints, copy, grown
 
 # What lies this many rows below adds less than one rounding error to a stability.
 FAR = 64
