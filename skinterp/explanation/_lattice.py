@@ -20,7 +20,6 @@ from skinterp.explanation._literals import Literal
 from skinterp.explanation._ragged import offsets_of, ranges
 
 if TYPE_CHECKING:
-    import networkx
     import pandas as pd
     from matplotlib.axes import Axes
 
@@ -456,7 +455,7 @@ class Lattice(Explanation):
 
         return write_dot(self)
 
-    def to_networkx(self) -> networkx.DiGraph[int]:
+    def to_networkx(self) -> Any:
         """Give the order as a graph of NetworkX.
 
         Returns

@@ -127,7 +127,7 @@ def _attributes(lattice: Lattice, estimator: Any, X: Any) -> NDArray[np.bool_] |
     asked = getattr(estimator, "attributes", None)
     if callable(asked):
         return np.asarray(asked(X), dtype=bool)
-    names = getattr(estimator, "get_feature_names_out", tuple)()
+    names: Any = getattr(estimator, "get_feature_names_out", tuple)()
     if tuple(names) == lattice.attribute_names:  # it transforms to the table itself
         return np.asarray(estimator.transform(X), dtype=bool)
     return None
@@ -164,7 +164,8 @@ def check_concepts(lattice: Lattice, estimator: Any, X: Any) -> None:
 
 def _contains(sets: NDArray[np.bool_], intents: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether each set has all of each intent."""
-    return (~sets).astype(np.float32) @ intents.T.astype(np.float32) == 0
+    lacking = (~sets).astype(np.float32) @ intents.T.astype(np.float32)
+    return np.asarray(lacking == 0, dtype=bool)
 
 
 def _follows(lattice: Lattice, sets: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -240,7 +241,7 @@ def check_rows(lattice: Lattice, estimator: Any, X: Any) -> None:
         _fail(~given[np.arange(len(at)), at], "transform leaves out")
 
 
-def _fail(wrong: NDArray[np.bool_], what: str) -> None:
+def _fail(wrong: Any, what: str) -> None:
     """Raise AssertionError naming the first wrong row."""
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])

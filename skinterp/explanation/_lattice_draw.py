@@ -169,7 +169,7 @@ def _order_layers(
 
 def _spread(n: int) -> NDArray[np.float64]:
     """Places of a layer, about the middle."""
-    places: NDArray[np.float64] = np.arange(n) - (n - 1) / 2
+    places: NDArray[np.float64] = np.arange(n, dtype=np.float64) - (n - 1) / 2
     return places
 
 

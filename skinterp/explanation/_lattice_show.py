@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from skinterp.compat import optional_import
 
 if TYPE_CHECKING:
-    import networkx
     import pandas as pd
 
     from skinterp.explanation._lattice import Lattice
@@ -179,7 +178,7 @@ def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
 
 
-def make_graph(lattice: Lattice) -> networkx.DiGraph[int]:
+def make_graph(lattice: Lattice) -> Any:
     """Graph with a node per concept and an edge per cover."""
     nx = optional_import("networkx", extra="graph", who="Lattice.to_networkx")
     graph = nx.DiGraph()
