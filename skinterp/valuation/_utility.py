@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
@@ -42,7 +42,7 @@ class ModelUtility:
         if scoring is not None:
             self.scorer = check_scoring(estimator, scoring)
         if classification:
-            self.codes = np.unique(self.y, return_inverse=True)[1]
+            self.classes, self.codes = np.unique(self.y, return_inverse=True)
         self.least_rows = 1 if classification else 2
 
     def __call__(self, indices: NDArray[np.intp]) -> float:
@@ -64,6 +64,8 @@ class ModelUtility:
 
     def _score(self, model: Any) -> float:
         if self.scorer is not None:
+            if self.classification and len(model.classes_) < len(self.classes):
+                model = AllClasses(model, self.classes)
             return float(self.scorer(model, self.X_val, self.y_val))
         predicted = model.predict(self.X_val)
         if self.classification:
@@ -73,6 +75,26 @@ class ModelUtility:
         total = float(spread @ spread)
         r2 = 1.0 - float(residual @ residual) / total if total > 0 else 0.0
         return max(r2, LOWEST_R2)
+
+
+class AllClasses(ClassifierMixin, BaseEstimator):
+    """A fitted model that has not seen every class, for scores by probabilities."""
+
+    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+        self.model = model
+        self.classes = classes
+        self.classes_ = classes
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Labels of the model."""
+        return np.asarray(self.model.predict(X))
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Probabilities of the model; 0 for the classes that it has not seen."""
+        padded = np.zeros((len(X), len(self.classes)))
+        seen = np.searchsorted(self.classes, self.model.classes_)
+        padded[:, seen] = self.model.predict_proba(X)
+        return padded
 
 
 def draw_reward(

@@ -634,6 +634,17 @@ def test_a_coalition_of_one_class_is_a_constant():
     assert np.isfinite(search.value_mean_).all()
 
 
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc", "balanced_accuracy"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_of_sets_without_every_class(scoring, n_classes):
+    X, y = rows(60)
+    y = np.array(["a", "b", "c"])[y + (X[:, 1] > 0) * (n_classes - 2)]
+    if scoring == "roc_auc" and n_classes == 3:
+        scoring = "roc_auc_ovr"
+    search = found(X, y, estimator=GaussianNB(), scoring=scoring, max_coalition=3)
+    assert np.isfinite(search.value_mean_).all()
+
+
 class Infinite:
     def __call__(self, indices):
         return math.inf if len(indices) > 5 else 0.0
