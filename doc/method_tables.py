@@ -30,6 +30,7 @@ KIND_TITLES = {
     "counterfactuals": "What would have to change for another answer",
     "data-values": "What each training row is worth",
     "slices": "Groups of rows on which a model is weak",
+    "lattice": "What goes together with what, and what implies what",
     "graph": "A network of concepts, causes or curves",
 }
 

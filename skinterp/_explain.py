@@ -14,7 +14,7 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skinterp.base import ExplainableMixin
 from skinterp.compat import FrozenEstimator, check_is_fitted, validate_data
-from skinterp.explanation import Attribution, FeatureMap, RuleSet
+from skinterp.explanation import Attribution, Counterfactuals, FeatureMap, RuleSet
 from skinterp.tabular._feature_map import feature_map_of_steps
 from skinterp.tabular._frames import cells_of, column_names, split_columns
 
@@ -174,6 +174,8 @@ def _bring_back(
     if X is not None and isinstance(mapped, Attribution):
         data = _group_cells(_data(told, X, inner), mapped.members)
         return mapped._with(meta=meta, data=data)
+    if X is not None and isinstance(mapped, Counterfactuals):
+        mapped = mapped.with_rows(_data(told, X, inner))
     return mapped._with(meta=meta)
 
 

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from skinterp.explanation._attribution import Attribution
 from skinterp.explanation._base import Explanation
+from skinterp.explanation._counterfactuals import Counterfactuals
+from skinterp.explanation._data_values import DataValues
 from skinterp.explanation._edge_curves import EdgeCurves
 from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
 from skinterp.explanation._kinds import kinds
+from skinterp.explanation._lattice import Lattice
 from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
 from skinterp.explanation._shape_functions import ShapeFunctions
+from skinterp.explanation._slices import SliceSet
 
 load = Explanation.load
 
 __all__ = [
     "Attribution",
+    "Counterfactuals",
+    "DataValues",
     "EdgeCurves",
     "Explanation",
     "Expression",
     "FeatureMap",
     "FeatureSource",
+    "Lattice",
     "Literal",
     "RuleSet",
     "Selection",
     "ShapeFunctions",
+    "SliceSet",
     "kinds",
     "load",
 ]

@@ -40,6 +40,46 @@ METHODS = (
         trusted_types=("sklearn.tree._tree.Tree",),
     ),
     MethodSpec(
+        name="brace-explainer",
+        targets={
+            "explainer": "skinterp.counterfactual._brace_explainer:BraceExplainer",
+        },
+        summary="Nearest rows of another class, along a graph of causes",
+        explains={"local": ("counterfactuals",)},
+        reference="arXiv:2505.02435",
+        # No search space: the model inside decides how well it predicts.
+        trusted_types=(
+            "skinterp.counterfactual._causal_model.CausalModel",
+            "skinterp.counterfactual._causal_model.LinearMechanism",
+            "skinterp.counterfactual._table.Table",
+        ),
+    ),
+    MethodSpec(
+        name="concept-lattice",
+        targets={"transformer": "skinterp.lattice._concept_lattice:ConceptLattice"},
+        summary="All concepts of a table, their order, and the implications that hold",
+        explains={"global": ("lattice",), "local": ("lattice",)},
+        reference="arXiv:2504.08778",
+        search_space={"min_support": (0.01, 0.05, 0.2)},
+        cost="moderate",
+        exports=(
+            "skinterp.lattice._burmeister:read_burmeister",
+            "skinterp.lattice._burmeister:write_burmeister",
+        ),
+    ),
+    MethodSpec(
+        name="error-slice-finder",
+        targets={
+            "finder": "skinterp.slices._error_slice_finder:ErrorSliceFinder",
+        },
+        summary="Every conjunction of tags where a model errs, re-estimated on "
+        "rows held out",
+        explains={"global": ("slices",), "local": ("slices",)},
+        reference="arXiv:2501.16751",
+        search_space={"max_order": (1, 2, 3)},
+        trusted_types=("skinterp.slices._tags.Column",),
+    ),
+    MethodSpec(
         name="insta-shap",
         targets={
             "classifier": "skinterp.additive._insta_shap:InstaSHAPClassifier",
@@ -76,6 +116,20 @@ METHODS = (
         ),
     ),
     MethodSpec(
+        name="mlm-context",
+        targets={"transformer": "skinterp.lattice._mlm_context:MLMContext"},
+        summary="Reads a table of objects and attributes out of a language model",
+        input="text",
+        explains={"global": ("lattice",), "local": ("lattice",)},
+        reference="arXiv:2504.08778",
+        search_space={"pooling": ("max", "mean"), "threshold": (0.3, 0.5, 0.7)},
+        exports=(
+            "skinterp.lattice._context_scores:context_scores",
+            "skinterp.lattice._context_scores:ranking_scores",
+        ),
+        trusted_types=("skinterp.lattice._mlm_context.score_by_letters",),
+    ),
+    MethodSpec(
         name="pan-selector",
         targets={"selector": "skinterp.symbolic._pan_selector:PANSelector"},
         summary="Screens wide tables by the split shares of Bayesian trees",
@@ -97,15 +151,43 @@ METHODS = (
         search_space={"scale": ("spread", "standard")},
         cost="expensive",
     ),
+    MethodSpec(
+        name="selected-data",
+        targets={
+            "classifier": "skinterp.valuation._selected_data:SelectedDataClassifier",
+            "regressor": "skinterp.valuation._selected_data:SelectedDataRegressor",
+        },
+        summary="A model trained on the rows that are worth it, by their data values",
+        explains={"global": ("data-values",)},
+        reference="https://openreview.net/forum?id=lOfuvmi2HT",
+        cost="expensive",
+    ),
+    MethodSpec(
+        name="top-data-values",
+        targets={"finder": "skinterp.valuation._top_data_values:TopDataValues"},
+        summary="Finds the most or least valuable training rows in few trainings",
+        explains={"global": ("data-values",)},
+        reference="https://openreview.net/forum?id=lOfuvmi2HT",
+        search_space={"m": (0.05, 0.1, 0.2), "lowest": (False, True)},
+        cost="expensive",
+        exports=(
+            "skinterp.valuation._knn:KNNUtility",
+            "skinterp.valuation._knn:knn_shapley",
+        ),
+    ),
 )
 
 KINDS = {
     "attribution": "skinterp.explanation:Attribution",
+    "counterfactuals": "skinterp.explanation:Counterfactuals",
+    "data-values": "skinterp.explanation:DataValues",
     "edge-curves": "skinterp.explanation:EdgeCurves",
     "expression": "skinterp.explanation:Expression",
+    "lattice": "skinterp.explanation:Lattice",
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
     "shape-functions": "skinterp.explanation:ShapeFunctions",
+    "slices": "skinterp.explanation:SliceSet",
 }
 
 

@@ -181,7 +181,7 @@ class MethodSpec:
             if isinstance(values, str) or not isinstance(values, Iterable):
                 allowed = f"a tuple of values for {name!r}"
                 raise _wrong(self, "search_space", values, allowed)
-        return {name: tuple(values) for name, values in space.items()}
+        return {name: _tuples(tuple(values)) for name, values in space.items()}
 
     def _check_requires(self) -> None:
         if not self.requires:
@@ -251,3 +251,8 @@ def _wrong(
 ) -> Exception:
     who = f"MethodSpec {spec.name!r}" if name != "name" else "MethodSpec"
     return error(f"{who}: {name} must be {allowed}, got {value!r}.")
+
+
+def _tuples(value: Any) -> Any:
+    """Turn the lists that JSON makes of tuples back, at any depth."""
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value

@@ -50,7 +50,7 @@ def make_data(
     ----------
     input_kind : str, default="tabular"
         "tabular" gives 60 rows of 5 floats, "series" 20 cases of one channel and 40
-        time points; further ones come by ``register_data``.
+        time points, "text" 20 words; further ones come by ``register_data``.
     task : str, default="classification"
         "classification" or "regression".
     n_rows : int, default=None
@@ -119,5 +119,20 @@ def _series(
     return X, y
 
 
+def _text(
+    task: str, *, n_rows: int = 20, n_classes: int = 2, seed: int = 0
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Different words, whose first syllable tells class or target."""
+    rng = np.random.default_rng(seed)
+    y: NDArray[Any] = np.arange(n_rows) % n_classes
+    if task == "regression":
+        y = rng.uniform(1.0, 4.0, size=n_rows)
+    first = np.array(["ba", "di", "fo", "gu", "he", "ka"])[y.astype(int) % 6]
+    rest = rng.permutation(["", "lo", "mi", "na", "pu", "re", "so", "ta"] * n_rows)
+    words = [f"{a}{b}{i:x}" for i, (a, b) in enumerate(zip(first, rest, strict=False))]
+    return np.array(words, dtype=object), y
+
+
 register_data("tabular", _tabular)
 register_data("series", _series)
+register_data("text", _text)

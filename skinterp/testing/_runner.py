@@ -20,6 +20,7 @@ from skinterp.testing import (  # noqa: F401  (the imports fill the list of chec
     _checks_protocol,
     _checks_randomness,
     _checks_series,
+    _checks_values,
 )
 from skinterp.testing._case import Case
 from skinterp.testing._check import CHECKS, CheckRecord, run

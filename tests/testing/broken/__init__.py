@@ -4,6 +4,7 @@ from broken.data import BROKEN_DATA
 from broken.explaining import BROKEN_EXPLAINING
 from broken.protocol import BROKEN_PROTOCOL
 from broken.showing import BROKEN_SHOWING
+from broken.valuing import BROKEN_VALUING
 from broken.working import BROKEN_PROCESSES, BROKEN_WORKING
 
 BROKEN = {
@@ -13,6 +14,7 @@ BROKEN = {
     **BROKEN_PROCESSES,
     **BROKEN_EXPLAINING,
     **BROKEN_SHOWING,
+    **BROKEN_VALUING,
 }
 
 __all__ = ["BROKEN", "BROKEN_PROCESSES"]
