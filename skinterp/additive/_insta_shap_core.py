@@ -268,7 +268,7 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         mean = np.average(parts, axis=0, weights=sample_weight)
         spread = np.average((parts - mean) ** 2, axis=0, weights=sample_weight)
         self.term_importances_ = np.sqrt(spread)
-        phi = np.abs(self._shares(X, shapley_shares(self.terms_, len(self.players_))))
+        phi = np.abs(self._shapley_values(X))
         self.feature_importances_ = np.average(phi, axis=0, weights=sample_weight)
         self._drawn_ = describe_columns(X)
 
@@ -334,8 +334,11 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
             of the components.
         """
         check_is_fitted(self)
+        return self._shapley_values(self._validate_X(X))
+
+    def _shapley_values(self, X: Any) -> Float:
         shares = shapley_shares(self.terms_, len(self.players_))
-        return self._shares(self._validate_X(X), shares)
+        return self._shares(X, shares)
 
     def interaction_values(self, X: Any, order: int = 2) -> tuple[Float, Sets]:
         """Shapley-Taylor interaction values for each row.

@@ -603,6 +603,15 @@ def test_plots_of_shap_take_the_values():
     plt.close("all")
 
 
+def test_frames_are_explained_without_warnings():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = InstaSHAPRegressor(**TINY, interactions=[], random_state=0).fit(X, y)
+    assert model.explain(X).feature_names == tuple(X.columns)
+    assert model.predict_masked(X, np.ones(10, dtype=bool)) == pytest.approx(
+        model.predict(X)
+    )
+
+
 # -- parameters ---------------------------------------------------------------------
 def test_masks_can_be_drawn_instead_of_averaged():
     X = np.random.default_rng(0).normal(size=(1500, 2))
