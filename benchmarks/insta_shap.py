@@ -1,6 +1,6 @@
 """InstaSHAP against KernelSHAP: errors of Shapley values, CPU time, and bike sharing.
 
-``--part`` runs some parts only, ``--quick`` few epochs and rows. The part "kernel"
+``--part`` runs some parts only, ``--seeds`` fewer of them, ``--quick`` few epochs. The part "kernel"
 needs the package shap, see ``benchmarks/requirements-insta-shap.txt``.
 """
 
@@ -67,10 +67,10 @@ def fitted(X: Any, y: Any, **options: Any) -> tuple[Any, float]:
     return model, cpu_time(lambda: model.fit(X, y))
 
 
-def independent(epochs: int) -> dict[str, Any]:
+def independent(epochs: int, seeds: int) -> dict[str, Any]:
     """Recovery of the values of ten independent columns with all pairs."""
     rows = []
-    for seed in range(3):
+    for seed in range(seeds):
         f = Synthetic(2, 0.0, seed)
         X, new = f.draw(5000), f.draw(1000)
         model, cpu = fitted(X, f(X), interactions="all", max_epochs=epochs)
@@ -87,10 +87,10 @@ def independent(epochs: int) -> dict[str, Any]:
     return {"title": "Independent columns", "about": about, "rows": rows}
 
 
-def correlated(epochs: int) -> dict[str, Any]:
+def correlated(epochs: int, seeds: int) -> dict[str, Any]:
     """Curves alone against curves and pairs on an additive function."""
     rows = []
-    for seed in range(3):
+    for seed in range(seeds):
         f = Synthetic(1, 0.5, seed)
         X, new = f.draw(5000), f.draw(1000)
         truth, errors = f.values(new), []
@@ -161,7 +161,7 @@ def kernel(epochs: int, n_explained: int) -> dict[str, Any]:
     return {"title": "Against KernelSHAP", "about": about, "rows": rows}
 
 
-def bike(epochs: int) -> dict[str, Any]:
+def bike(epochs: int, seeds: int) -> dict[str, Any]:
     """Rented bikes per hour: 12 columns, standardised counts."""
     frame = table("bike_sharing_hour")
     y = frame.pop("cnt").to_numpy(float)
@@ -169,9 +169,9 @@ def bike(epochs: int) -> dict[str, Any]:
     drop = ["instant", "dteday", "casual", "registered"]
     X = frame.drop(columns=drop)
     rows = []
-    for seed in range(3):
+    for seed in range(seeds):
         a, b, c, d = train_test_split(X, y, test_size=0.3, random_state=seed)
-        for terms in ("auto", "all") if seed == 0 else ("auto",):
+        for terms in ("auto", "all") if seed == 1 else ("auto",):
             options = {"interactions": terms, "max_epochs": epochs}
             model, cpu = fitted(a, c, **options)
             rows.append(
@@ -193,15 +193,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     names = ["independent", "correlated", "kernel", "bike"]
     parser.add_argument("--part", choices=names, action="append")
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     epochs = 5 if asked.quick else 100
     work = {
-        "independent": lambda: independent(epochs),
-        "correlated": lambda: correlated(epochs),
+        "independent": lambda: independent(epochs, asked.seeds),
+        "correlated": lambda: correlated(epochs, asked.seeds),
         "kernel": lambda: kernel(epochs, 10 if asked.quick else 100),
-        "bike": lambda: bike(min(epochs, 40)),
+        "bike": lambda: bike(min(epochs, 40), asked.seeds),
     }
     facts = machine(PACKAGES)
     for name in asked.part or names:
