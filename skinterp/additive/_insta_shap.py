@@ -1,4 +1,4 @@
-"""InstaSHAP: additive networks trained on masked rows, which know their Shapley values."""
+"""InstaSHAP: additive networks that know the Shapley values of their rows."""
 
 from __future__ import annotations
 

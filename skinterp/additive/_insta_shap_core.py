@@ -104,6 +104,11 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         self._columns_, self.players_ = make_players(self.feature_groups, names)
         mean, scale = weighted_moments(X, sample_weight)
         self._mean_, self._scale_ = mean, scale
+        there = ~np.isnan(X)
+        low = np.min(X, axis=0, where=there, initial=np.inf)
+        high = np.max(X, axis=0, where=there, initial=-np.inf)
+        # players whose cells say nothing have no terms
+        self._used_ = [bool((high > low)[list(c)].any()) for c in self._columns_]
 
     def _transform_inputs(self, X: Any) -> Any:
         """Standardised cells, and which players are there."""
@@ -123,7 +128,8 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         terms = make_terms(self.order, self.interactions, self.players_)
         if terms is None:
             terms = self._choose_terms(data)
-        self.terms_ = terms
+        self.terms_ = [t for t in terms if all(self._used_[p] for p in t)]
+        terms = self.terms_
         return {
             "terms": tuple(terms),
             "columns": tuple(self._term_columns()),
@@ -139,10 +145,12 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         return choose_terms(
             data,
             self._columns_,
+            self._used_,
             self._law(),
             int(self.order),
             int(self.max_interactions),
             self._loss,
+            int(self.max_epochs),
         )
 
     def _term_columns(self) -> Sets:
@@ -230,6 +238,7 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
 
         draws = _DRAWS if self.masks_per_row == "auto" else int(self.masks_per_row)
         law, n = self._law(), len(batch.target)
+        assert batch.generator is not None
         masks = draw_masks(law, draws * n, batch.generator)
         if full > 0:
             masks |= torch.rand(draws * n, 1, generator=batch.generator) < full
@@ -259,7 +268,7 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         mean = np.average(parts, axis=0, weights=sample_weight)
         spread = np.average((parts - mean) ** 2, axis=0, weights=sample_weight)
         self.term_importances_ = np.sqrt(spread)
-        phi = np.abs(self._shares(X, shapley_shares(self.terms_, len(self.players_))))
+        phi = np.abs(self._shapley_values(X))
         self.feature_importances_ = np.average(phi, axis=0, weights=sample_weight)
         self._drawn_ = describe_columns(X)
 
@@ -325,8 +334,11 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
             of the components.
         """
         check_is_fitted(self)
+        return self._shapley_values(self._validate_X(X))
+
+    def _shapley_values(self, X: Any) -> Float:
         shares = shapley_shares(self.terms_, len(self.players_))
-        return self._shares(self._validate_X(X), shares)
+        return self._shares(X, shares)
 
     def interaction_values(self, X: Any, order: int = 2) -> tuple[Float, Sets]:
         """Shapley-Taylor interaction values for each row.
@@ -393,7 +405,8 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
             raise ValueError(msg)
         X, absent = X.copy(), ~np.broadcast_to(mask, (len(X), n))
         for player, columns in enumerate(self._columns_):
-            X[np.ix_(absent[:, player], columns)] = np.nan
+            cells = np.ix_(absent[:, player], np.array(columns))
+            X[cells] = np.nan
         offset, scale = self._output_scale()
         outputs = self._raw_outputs(X) * scale + offset
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
@@ -411,8 +424,8 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        small = {"hidden_layer_sizes": (8, 4), "max_epochs": 5, "max_interactions": 3}
-        return [{**small, "interactions": "all", "batch_size": 32}]
+        small = {"hidden_layer_sizes": (8, 4), "max_epochs": 8, "max_interactions": 2}
+        return [{**small, "batch_size": 16, "lr": 0.03}]
 
 
 def weighted_moments(values: Any, weight: Any) -> tuple[Float, Float]:

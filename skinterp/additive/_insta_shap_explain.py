@@ -105,7 +105,7 @@ def explain_rows(model: Any, X: Float, kind: str) -> Explanation:
     return Attribution(
         scope="local",
         feature_names=model.players_,
-        values=model.shapley_values(X),
+        values=model._shapley_values(X),
         base_values=np.broadcast_to(intercept, (len(X), *np.shape(intercept))),
         data=_cells(model, X),
         members=_members(model),

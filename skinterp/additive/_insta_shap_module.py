@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class ShapeNetworks(nn.Module):
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__()
         terms, columns = config["terms"], config["columns"]
-        width = max(map(len, columns))
+        width = max(map(len, columns), default=1)
         self.n_outputs = int(config["n_outputs"])
         # Terms of fewer columns read a column of zeros that is put behind the others.
         nothing = int(config["n_features"])
@@ -36,18 +37,19 @@ class ShapeNetworks(nn.Module):
         member = torch.zeros(len(terms), int(config["n_players"]))
         for t, term in enumerate(terms):
             member[t, list(term)] = 1.0
-        self.register_buffer("where", torch.tensor(padded), persistent=False)
+        where = torch.tensor(padded, dtype=torch.long).reshape(-1, width)
+        self.register_buffer("where", where, persistent=False)
         self.register_buffer("member", member, persistent=False)
         sizes = [width, *config["hidden"], self.n_outputs]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
-        for layer, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        for layer, (a, b) in enumerate(pairwise(sizes)):
             weight = torch.randn(len(terms), b, a) * (2 / a) ** 0.5
             if layer == 0:
-                fans = torch.tensor([len(c) for c in columns])
+                fans = torch.tensor([float(len(c)) for c in columns])
                 weight *= (a / fans)[:, None, None] ** 0.5
             elif layer == len(sizes) - 2:  # so that the sum starts small
-                weight *= 0.5 / len(terms) ** 0.5
+                weight *= 0.5 / max(1, len(terms)) ** 0.5
             self.weights.append(nn.Parameter(weight))
             self.biases.append(nn.Parameter(torch.zeros(len(terms), b, 1)))
         self.intercept = nn.Parameter(torch.zeros(self.n_outputs))
@@ -122,15 +124,14 @@ class ExpectedLoss:
     def __init__(
         self, terms: Sequence[tuple[int, ...]], chance: Any, like: Tensor
     ) -> None:
-        n = 1 + max(max(term) for term in terms)
+        n = 1 + max((max(term) for term in terms), default=0)
         member = np.zeros((len(terms), n))
         for t, term in enumerate(terms):
             member[t, list(term)] = 1
         size = member.sum(axis=1)
         union = size[:, None] + size[None, :] - member @ member.T
-        make = {"dtype": like.dtype, "device": like.device}
-        self.single = torch.tensor(chance[size.astype(int)], **make)
-        self.joint = torch.tensor(chance[union.round().astype(int)], **make)
+        self.single = like.new_tensor(chance[size.astype(int)])
+        self.joint = like.new_tensor(chance[union.round().astype(int)])
 
     def __call__(self, rest: Tensor, parts: Tensor, full: float) -> Tensor:
         """Loss of each row; with probability ``full`` nothing is masked.

@@ -66,9 +66,12 @@ def _position(item: Any, names: Sequence[str], where: str, what: str) -> int:
     if isinstance(item, str):
         if item in names:
             return names.index(item)
-    elif isinstance(item, int | np.integer) and not isinstance(item, bool):
-        if 0 <= item < len(names):
-            return int(item)
+    elif (
+        isinstance(item, int | np.integer)
+        and not isinstance(item, bool)
+        and 0 <= item < len(names)
+    ):
+        return int(item)
     shown = list(names[:8]) + (["..."] if len(names) > 8 else [])
     msg = (
         f"{where} names the {what} {item!r}, which there is not; allowed are positions "

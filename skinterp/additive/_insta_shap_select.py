@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from skinterp.additive._insta_shap_masks import draw_masks
 
 _HIDDEN = (256, 128, 64)
 _STEPS, _BATCH, _LR = 1500, 256, 2e-3
+# Steps per epoch that was asked for, at least, up to all of them.
+_LEAST = 15
 # Evaluations of the network that the scores of one order may take, about.
 _BUDGET = 200_000
 _MOST = 20_000
@@ -22,10 +24,12 @@ _MOST = 20_000
 def choose_terms(
     data: Any,
     columns: Sequence[tuple[int, ...]],
+    used: Sequence[bool],
     law: Any,
     order: int,
     limit: int,
     loss: Callable[[Tensor, Tensor], Tensor],
+    max_epochs: int,
 ) -> list[tuple[int, ...]]:
     """All players alone, and per order the sets that interact most.
 
@@ -33,8 +37,7 @@ def choose_terms(
     with all other players absent and with all present, squared and averaged over rows.
     Sets of three and more are tried where all their pairs (triples, ...) were taken.
     """
-    n = len(columns)
-    chosen: list[tuple[int, ...]] = [(i,) for i in range(n)]
+    chosen: list[tuple[int, ...]] = [(i,) for i, u in enumerate(used) if u]
     net, spread = None, _spread(columns, data.n_features).to(data.X)
     taken = set(chosen)
     for size in range(2, order + 1):
@@ -44,7 +47,8 @@ def choose_terms(
             if all(part in taken for part in combinations(t, size - 1))
         ]
         if len(tried) > limit and net is None:
-            net = _train(data, spread, law, loss)
+            steps = min(_STEPS, max_epochs * max(_LEAST, len(data) // _BATCH))
+            net = _train(data, spread, law, loss, steps)
         if len(tried) > limit:
             assert net is not None
             scores = _interactions(net, data, spread, tried[:_MOST])
@@ -68,17 +72,17 @@ def _spread(columns: Sequence[tuple[int, ...]], n_features: int) -> Tensor:
     return spread
 
 
-def _train(data: Any, spread: Tensor, law: Any, loss: Any) -> nn.Module:
+def _train(data: Any, spread: Tensor, law: Any, loss: Any, steps: int) -> nn.Module:
     n_players, n_features = spread.shape
     sizes = [n_features + n_players, *_HIDDEN]
     layers: list[nn.Module] = []
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in pairwise(sizes):
         layers += [nn.Linear(a, b), nn.ReLU()]
     net = nn.Sequential(*layers, nn.Linear(_HIDDEN[-1], data.n_outputs)).to(data.X)
     optimizer = torch.optim.Adam(net.parameters(), lr=_LR)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, _STEPS)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     x, present = data.inputs
-    for _ in range(_STEPS):
+    for _ in range(steps):
         rows = torch.randint(len(x), (_BATCH,), generator=data.generator).to(x.device)
         mask = draw_masks(law, _BATCH, data.generator).to(x) * present[rows]
         output = net(torch.cat([x[rows] * (mask @ spread), mask], dim=1))

@@ -95,5 +95,6 @@ def _mixed_rows(model: Any, X: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     if names is not None:
         import pandas as pd
 
-        seen, asked = (pd.DataFrame(rows, columns=labels) for rows in (seen, asked))
+        frames = [pd.DataFrame(rows, columns=labels) for rows in (seen, asked)]
+        return frames[0], frames[1], sample_weight
     return seen, asked, sample_weight
