@@ -1,7 +1,7 @@
 """InstaSHAP against KernelSHAP: errors of Shapley values, CPU time, and bike sharing.
 
-``--part`` runs some parts only, ``--seeds`` fewer of them, ``--quick`` few epochs. The part "kernel"
-needs the package shap, see ``benchmarks/requirements-insta-shap.txt``.
+``--part`` runs some parts only, ``--seeds`` fewer seeds, ``--quick`` few epochs. The
+part "kernel" needs shap, see ``benchmarks/requirements-insta-shap.txt``.
 """
 
 from __future__ import annotations
