@@ -9,6 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skinterp.additive._insta_shap_explain import explain_model, explain_rows
+from skinterp.additive._insta_shap_inputs import (
+    CONSTRAINTS,
+    check_hidden,
+    check_schedule,
+    weighted_moments,
+)
 from skinterp.additive._insta_shap_masks import inclusion, size_law
 from skinterp.additive._insta_shap_players import (
     Sets,
@@ -19,14 +25,7 @@ from skinterp.additive._insta_shap_players import (
 )
 from skinterp.additive._insta_shap_teacher import follow_teacher, refuse_without_teacher
 from skinterp.base import ExplainableMixin, feature_names_of
-from skinterp.compat import (
-    HasMethods,
-    Integral,
-    Interval,
-    Real,
-    StrOptions,
-    check_is_fitted,
-)
+from skinterp.compat import check_is_fitted
 from skinterp.neural import NeuralEstimator
 
 if TYPE_CHECKING:
@@ -40,23 +39,6 @@ __all__ = ["CONSTRAINTS", "InstaSHAP"]
 
 Float = NDArray[np.float64]
 
-_COUNT = Interval(Integral, 1, None, closed="left")
-_SHARE = Interval(Real, 0, 1, closed="both")
-CONSTRAINTS: dict[str, list[Any]] = {
-    "order": [_COUNT],
-    "interactions": [StrOptions({"auto", "all"}), list, tuple],
-    "max_interactions": [Interval(Integral, 0, None, closed="left")],
-    "feature_groups": [list, tuple, Mapping, None],
-    "hidden_layer_sizes": [list, tuple],
-    "mask_distribution": [StrOptions({"uniform_size", "shapley"})],
-    "end_weight": [Interval(Real, 0, None, closed="neither")],
-    "masks_per_row": [StrOptions({"auto"}), _COUNT],
-    "unmask_schedule": [tuple, list],
-    "max_unmasked": [_SHARE],
-    "l1": [Interval(Real, 0, None, closed="left")],
-    "teacher": [HasMethods(["predict"]), None],
-    "background": [StrOptions({"conditional", "marginal"})],
-}
 # Draws per row where the loss has no closed form over masks.
 _DRAWS = 4
 # More terms than these would make a large table of pairs of terms.
@@ -265,8 +247,10 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         intercept = centre * scale + offset
         self.intercept_ = float(intercept[0]) if len(scale) == 1 else intercept
         parts = self._components(X)
-        mean = np.average(parts, axis=0, weights=sample_weight)
-        spread = np.average((parts - mean) ** 2, axis=0, weights=sample_weight)
+        w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
+        w = w / w.sum()
+        mean = np.tensordot(w, parts, axes=1)
+        spread = np.tensordot(w, (parts - mean) ** 2, axes=1)
         self.term_importances_ = np.sqrt(spread)
         phi = np.abs(self._shapley_values(X))
         self.feature_importances_ = np.average(phi, axis=0, weights=sample_weight)
@@ -280,12 +264,12 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
 
     def _shares(self, X: Any, shares: Float) -> Float:
         """Weighted sums of the terms for validated X, in units of the prediction."""
+        import torch
 
         def call(module: Any, x: Tensor, present: Tensor) -> Tensor:
             parts = module.switched_parts(x, present)
             matrix = parts.new_tensor(shares.T)
-            flat = matrix @ parts.reshape(len(parts), -1)
-            return flat.reshape(len(matrix), *parts.shape[1:]).permute(2, 0, 1)
+            return torch.tensordot(matrix, parts, dims=1).permute(2, 0, 1)
 
         _, scale = self._output_scale()
         values = self._evaluate(X, call, batch_size=_CHUNK) * scale
@@ -426,45 +410,3 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
     def _test_params(cls) -> list[dict[str, Any]]:
         small = {"hidden_layer_sizes": (8, 4), "max_epochs": 8, "max_interactions": 2}
         return [{**small, "batch_size": 16, "lr": 0.03}]
-
-
-def weighted_moments(values: Any, weight: Any) -> tuple[Float, Float]:
-    """Mean and standard deviation per column over the cells that are there.
-
-    The deviation is 1 where cells are constant, or none is there.
-    """
-    there = ~np.isnan(values)
-    w = np.ones(len(values)) if weight is None else np.asarray(weight, dtype=float)
-    mass = np.where(there, w.reshape(-1, *[1] * (values.ndim - 1)), 0.0)
-    total = mass.sum(axis=0)
-    mass /= np.where(total > 0, total, 1.0)
-    # squares of huge cells would overflow
-    size = np.max(np.abs(values), axis=0, where=there, initial=0.0)
-    size = np.where(size > 0, size, 1.0)
-    unit = np.where(there, values, 0.0) / size
-    mean = (mass * unit).sum(axis=0)
-    scale = np.sqrt((mass * (unit - mean) ** 2).sum(axis=0))
-    return mean * size, np.where(scale > 1e-12, scale * size, 1.0)
-
-
-def check_hidden(sizes: Any) -> tuple[int, ...]:
-    """Units of the hidden layers."""
-    whole = all(isinstance(s, int | np.integer) and s >= 1 for s in sizes)
-    if not sizes or not whole:
-        msg = (
-            f"hidden_layer_sizes={sizes!r} must hold integers of at least 1, such as "
-            "(32, 16)"
-        )
-        raise ValueError(msg)
-    return tuple(int(s) for s in sizes)
-
-
-def check_schedule(schedule: Any) -> tuple[float, float]:
-    """Shares of the epochs where unmasked rows begin to come, and stop to grow."""
-    if len(schedule) != 2 or not 0 <= schedule[0] <= schedule[1] <= 1:
-        msg = (
-            f"unmask_schedule={schedule!r} must be two rising shares of the epochs, "
-            "such as (1/3, 2/3)"
-        )
-        raise ValueError(msg)
-    return float(schedule[0]), float(schedule[1])

@@ -406,6 +406,14 @@ def test_a_column_without_cells_is_always_absent():
     model.explain().check_faithful(model, X)
 
 
+def test_constant_columns_make_no_terms():
+    model = InstaSHAPRegressor(**TINY).fit(np.ones((20, 2)), np.arange(20.0))
+    assert model.terms_ == []
+    assert model.predict([[1.0, 1.0]]) == pytest.approx(model.intercept_)
+    assert model.shapley_values([[1.0, 1.0]]).tolist() == [[0.0, 0.0]]
+    assert len(model.explain()) == 0
+
+
 def test_game_refuses_other_masks():
     model, X = tiny(3)
     with pytest.raises(ValueError, match=r"mask must be boolean of shape \(3,\)"):
