@@ -56,7 +56,7 @@ class Synthetic:
         if self.rho:
             assert max(map(len, self.terms)) == 1
             other = X[:, np.arange(N_FEATURES) ^ 1]
-            moved = self.rho / 2 * (other * self.beta[np.arange(N_FEATURES) ^ 1])
+            moved = self.rho / 2 * X * self.beta[np.arange(N_FEATURES) ^ 1]
             phi = phi + moved - self.rho / 2 * other * self.beta
         return phi
 
