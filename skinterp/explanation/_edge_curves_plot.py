@@ -21,9 +21,11 @@ Floats = NDArray[np.float64]
 
 MAX_NODES = 10
 MAX_EDGES = 18  # of a layer
-BOX = 0.30  # height of a curve's box, in layers
+BOX = 0.28  # height of a curve's box, in layers
+INCHES = 0.65  # between two boxes: eighteen are still read at the width of a page
 INK, MARK, FRAME = "0.1", "C3", "0.55"
 FAINTEST = 0.12
+PLATE: Any = {"fc": "white", "ec": "none", "pad": 0.4}  # edges end behind a name
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,12 @@ def draw_network(curves: EdgeCurves, ax: Axes | None) -> Axes:
     """Inputs below, outputs above; a box with its curve on each edge."""
     importance = curves.edge_importances()
     layout = _lay_out(curves, importance)
-    ax = make_axes(ax, max(5.0, 1.0 * layout.width), 1.0 + 2.3 * curves.n_layers)
+    ax = make_axes(ax, max(5.0, INCHES * layout.width), 1.0 + 2.0 * curves.n_layers)
     for layer in range(curves.n_layers):
         _draw_layer(curves, ax, layout, layer, importance)
     _draw_nodes(curves, ax, layout)
     ax.set_xlim(-0.6, layout.width - 0.4)
-    ax.set_ylim(-0.6, curves.n_layers + 0.42)
+    ax.set_ylim(-0.4, curves.n_layers + 0.35)
     ax.set_axis_off()
     ax.set_title(_title(curves, layout), fontsize="medium")
     return ax
@@ -53,11 +55,12 @@ def draw_network(curves: EdgeCurves, ax: Axes | None) -> Axes:
 
 def _lay_out(curves: EdgeCurves, importance: Floats) -> _Layout:
     shares = curves.node_importances()
-    kept = []
+    best = []
     for share, ends in zip(shares, _ends(curves), strict=True):
-        best = [int(j) for j in np.argsort(-share, kind="stable") if int(j) in ends]
-        kept.append(sorted(best[:MAX_NODES]))
-    edges = [_edges_drawn(curves, i, kept, importance) for i in range(curves.n_layers)]
+        order = [int(j) for j in np.argsort(-share, kind="stable") if int(j) in ends]
+        best.append(sorted(order[:MAX_NODES]))
+    edges = [_edges_drawn(curves, i, best, importance) for i in range(curves.n_layers)]
+    kept = _connected(curves, best, edges)
     width = float(max(*map(len, edges), *(1.2 * len(k) for k in kept), 3))
     nodes = [
         {j: (i + 0.5) * width / len(layer) - 0.5 for i, j in enumerate(layer)}
@@ -80,10 +83,21 @@ def _ends(curves: EdgeCurves) -> list[set[int]]:
     return found
 
 
+def _connected(
+    curves: EdgeCurves, nodes: list[list[int]], edges: list[list[int]]
+) -> list[list[int]]:
+    """Nodes that a drawn edge touches, and the outputs."""
+    touched: set[tuple[int, int]] = {(curves.n_layers, j) for j in nodes[-1]}
+    for edge in (edge for layer in edges for edge in layer):
+        layer, source, target = curves.ends_of(edge)
+        touched |= {(layer, source), (layer + 1, target)}
+    return [[j for j in part if (i, j) in touched] for i, part in enumerate(nodes)]
+
+
 def _edges_drawn(
     curves: EdgeCurves, layer: int, kept: list[list[int]], importance: Floats
 ) -> list[int]:
-    """Most important edges between nodes that are drawn."""
+    """Most important edges between nodes that are drawn, at first one for each node."""
     assert curves.shown is not None
     there = curves._edges_of(layer)
     among = []
@@ -91,9 +105,15 @@ def _edges_drawn(
         if there.start <= edge < there.stop:
             _, source, target = curves.ends_of(int(edge))
             if source in kept[layer] and target in kept[layer + 1]:
-                among.append(int(edge))
-    order = np.argsort(-importance[among], kind="stable") if among else np.arange(0)
-    return [among[i] for i in order[:MAX_EDGES]]
+                among.append((int(edge), source, target))
+    among.sort(key=lambda ends: -importance[ends[0]])
+    into: dict[int, int] = {}
+    out_of: dict[int, int] = {}
+    for edge, source, target in among:
+        into.setdefault(target, edge)
+        out_of.setdefault(source, edge)
+    ordered = [*into.values(), *out_of.values(), *(ends[0] for ends in among)]
+    return list(dict.fromkeys(ordered))[:MAX_EDGES]
 
 
 def _untangle(
@@ -188,7 +208,7 @@ def _draw_nodes(curves: EdgeCurves, ax: Axes, layout: _Layout) -> None:
         room = layout.width / max(1, len(nodes))
         for node, x in nodes.items():
             ax.plot([x], [layer], "o", ms=7, color=INK, zorder=5)
-            name = _broken(node_name(curves, layer, node), max(6, int(10 * room)))
+            name = _broken(node_name(curves, layer, node), max(6, int(7 * room)))
             if layer in (0, last):
                 below = layer == 0
                 ax.annotate(
@@ -206,9 +226,11 @@ def _draw_nodes(curves: EdgeCurves, ax: Axes, layout: _Layout) -> None:
                     (x, layer),
                     xytext=(7, 0),
                     textcoords="offset points",
-                    va="center",
+                    va="center_baseline",
                     fontsize="x-small",
                     color="0.35",
+                    bbox=PLATE,
+                    zorder=4,
                 )
         hidden = int(curves.widths[layer]) - len(nodes)
         if hidden:

@@ -49,7 +49,9 @@ class KANRegressor(FormulaMixin, KANMixin, NeuralRegressor):
         Learning rate.
     optimizer : {"auto", "adam", "adamw", "sgd", "adagrad", "rmsprop", "lbfgs"} or \
 callable, default="auto"
-        "auto" is "lbfgs" for up to 5,000 rows, else "adamw".
+        "auto" tries "lbfgs" on up to 5,000 rows, and "adamw" too where more than a
+        hundredth of the variance of the validation rows is left; "lbfgs" is kept if
+        its error is less than half. With more rows, or none to validate, "adamw".
     scheduler : {"cosine", "exponential", "plateau"} or LRScheduler, default="cosine"
         Course of the learning rate; none with L-BFGS.
     validation_fraction : float in [0, 1), default=0.1
@@ -77,6 +79,11 @@ callable, default="auto"
         Lowest and highest value of the nodes where edges start, per layer.
     references_ : ndarray of shape (n_references, n_features_in_)
         Training rows that attributions and formulas are measured on, 256 at most.
+    optimizer_ : str
+        The optimiser whose training was kept.
+    input_ranges_ : ndarray of shape (n_features_in_, 2)
+        Lowest and highest value of each column in ``fit``; a warning names columns in
+        which later cells are clipped.
     scaler_ : MinMaxScaler
         How columns are scaled to the grid.
     module_ : torch.nn.Module
@@ -246,6 +253,11 @@ callable, default="auto"
         Lowest and highest value of the nodes where edges start, per layer.
     references_ : ndarray of shape (n_references, n_features_in_)
         Training rows that attributions and formulas are measured on, 256 at most.
+    optimizer_ : str
+        The optimiser whose training was kept.
+    input_ranges_ : ndarray of shape (n_features_in_, 2)
+        Lowest and highest value of each column in ``fit``; a warning names columns in
+        which later cells are clipped.
     scaler_ : MinMaxScaler
         How columns are scaled to the grid.
     module_ : torch.nn.Module

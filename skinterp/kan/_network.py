@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from numbers import Integral, Real
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
     from skinterp.neural import Batch, TrainingData
 
-SMALL = 5000  # rows up to which a regression is fitted by L-BFGS
+SMALL = 5000  # training rows up to which L-BFGS is tried on a regression
+CLEAN = 0.01  # of the target's variance, below which what is left is no noise
+CLEARLY = 0.5  # of the other's loss: what tells more than the validation rows' luck
 MARGIN = 0.1  # of the width of the grid, beyond which inputs are clipped
+NAMED = 5  # columns that a warning names
 N_REFERENCES = 256
 N_BASELINES = 32  # references that attributions are measured from
 AT_ONCE = 2**22  # features of a layer that are held at once
@@ -81,12 +85,31 @@ class KANMixin(ExplainableMixin, NeuralEstimator):
         self.scaler_ = MinMaxScaler(feature_range=(low, high)).fit(X)
 
     def _transform_inputs(self, X: Any) -> Any:
-        low, high = self._grid_range()
+        low, high = self.scaler_.feature_range  # the parameter may have changed
         beyond = MARGIN * (high - low)
         return np.clip(self.scaler_.transform(X), low - beyond, high + beyond)
 
     def _validate_X(self, X: Any) -> Any:
-        return NeuralEstimator._validate_X(self, X)  # the bridge's: in float64
+        X = NeuralEstimator._validate_X(self, X)  # the bridge's: in float64
+        self._warn_beyond(X)
+        return X
+
+    def _warn_beyond(self, X: NDArray[np.float64]) -> None:
+        """Say once per call that cells are clipped, unless ``fit`` has seen such."""
+        low, high = self.input_ranges_.T
+        beyond = MARGIN * (self.scaler_.data_max_ - self.scaler_.data_min_)
+        low = np.minimum(low, self.scaler_.data_min_ - beyond)
+        high = np.maximum(high, self.scaler_.data_max_ + beyond)
+        wrong = ~((low <= X) & (high >= X)).all(axis=0)
+        if wrong.any():
+            names = [feature_names_of(self)[j] for j in np.flatnonzero(wrong)[:NAMED]]
+            more = f" and {wrong.sum() - NAMED} more" if wrong.sum() > NAMED else ""
+            warnings.warn(
+                f"X holds cells beyond the training range in {', '.join(names)}{more}; "
+                "they are clipped, as the curves end there.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _grid_range(self) -> tuple[float, float]:
         try:
@@ -128,21 +151,31 @@ class KANMixin(ExplainableMixin, NeuralEstimator):
             "checkpoint": bool(self.checkpoint),
         }
 
-    def _work(
-        self, X: Any, y: Any, sample_weight: Any, *, epochs: int | None, **options: Any
-    ) -> Any:
-        """Train with the optimiser that "auto" stands for with these data."""
-        asked = self.optimizer, self.scheduler
-        if self.optimizer == "auto":
-            n_rows = np.shape(np.asarray(y))[:1] or (0,)
-            small = is_regressor(self) and epochs is not None and n_rows[0] <= SMALL
-            self.optimizer = "lbfgs" if small else "adamw"
-        if self.optimizer == "lbfgs":
-            self.scheduler = None  # it searches its steps itself
-        try:
-            return super()._work(X, y, sample_weight, epochs=epochs, **options)
-        finally:
-            self.optimizer, self.scheduler = asked
+    def _next_attempt(
+        self, data: TrainingData, losses: list[float]
+    ) -> dict[str, Any] | int:
+        """Try L-BFGS on few rows; AdamW too where what is left may be noise.
+
+        L-BFGS follows smooth functions to many digits, and noise as well. Where it is
+        not clearly better on the validation rows, which may be few, AdamW it is.
+        """
+        by_search = {"optimizer": "lbfgs", "scheduler": None}  # of the step lengths
+        if self.optimizer != "auto":
+            plain = by_search if self.optimizer == "lbfgs" else {}
+            return 0 if losses else plain
+        few = len(data.target) <= SMALL
+        if data.valid_inputs is None or not (few and is_regressor(self)):
+            return 0 if losses else {"optimizer": "adamw"}
+        if not losses:
+            return by_search
+        if len(losses) == 1:
+            return 0 if losses[0] < CLEAN else {"optimizer": "adamw"}
+        return 0 if losses[0] < CLEARLY * losses[1] else 1
+
+    def _after_training(self, module: Any, data: TrainingData) -> None:
+        chosen = self.optimizer
+        named = isinstance(chosen, str)
+        self.optimizer_ = chosen if named else getattr(chosen, "func", chosen).__name__
 
     def _parameter_groups(self, module: Module) -> Iterable[dict[str, Any]]:
         decay = self.weight_decay
@@ -161,6 +194,10 @@ class KANMixin(ExplainableMixin, NeuralEstimator):
         return loss
 
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if hasattr(self, "input_ranges_"):
+            self._warn_beyond(X)  # the grid is that of the first rows
+        else:
+            self.input_ranges_ = np.stack([X.min(axis=0), X.max(axis=0)], axis=1)
         step = self._rows_at_once()
         parts = (self._nodes(X[i : i + step]) for i in range(0, len(X), step))
         edges = self._all_coefficients()

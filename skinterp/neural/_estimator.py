@@ -217,6 +217,12 @@ default="adam"
         """Give the size of a batch, given the number of training rows."""
         return int(self.batch_size)
 
+    def _next_attempt(
+        self, data: TrainingData, losses: list[float]
+    ) -> dict[str, Any] | int:
+        """Give parameters to train with, or the number of the attempt to keep."""
+        return 0 if losses else {}
+
     def _end_of_epoch(self, module: Module, data: TrainingData, epoch: int) -> None:
         """Do what an epoch needs before it is validated."""
 

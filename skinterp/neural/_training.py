@@ -145,7 +145,44 @@ def train_module(
     go_on: bool,
     epochs: int | None,
 ) -> KeyboardInterrupt | None:
-    """Train the module and keep its best weights."""
+    """Train as often as the estimator asks for, and take over one of the attempts."""
+    attempts: list[tuple[Any, dict[str, Any]]] = []
+    losses: list[float] = []
+    interrupt = None
+    while isinstance(settings := estimator._next_attempt(data, losses[:]), dict):
+        attempt = estimator._scratch(keep=True)
+        vars(attempt).update(settings)
+        data.generator.manual_seed(seed)
+        try:
+            loss, interrupt = train_once(
+                attempt, data, seed, go_on=go_on, epochs=epochs
+            )
+        except KeyboardInterrupt as error:
+            if not attempts:
+                raise
+            interrupt = error
+            break
+        attempts.append((attempt, settings))
+        losses.append(loss)
+        if interrupt is not None:
+            break
+    kept = settings if isinstance(settings, int) else int(np.argmin(losses))
+    attempt, settings = attempts[kept]
+    asked = {name: vars(estimator)[name] for name in settings}
+    vars(estimator).clear()
+    vars(estimator).update(vars(attempt) | asked)
+    return interrupt
+
+
+def train_once(
+    estimator: Any,
+    data: TrainingData,
+    seed: int,
+    *,
+    go_on: bool,
+    epochs: int | None,
+) -> tuple[float, KeyboardInterrupt | None]:
+    """Train the module and keep its best weights; returns their loss."""
     with torch_scope(seed, getattr(torch, estimator._dtype)):
         module = first_module(estimator, data, go_on=go_on)
         callbacks, monitor = all_callbacks(estimator, data, epochs)
@@ -172,7 +209,7 @@ def train_module(
         if epochs is None:
             estimator._optimizer_memory = memory_of(net.optimizer_)
     record(estimator, net.history, monitor.best_epoch_)
-    return interrupt
+    return float(monitor.best_loss_), interrupt
 
 
 def first_module(estimator: Any, data: TrainingData, *, go_on: bool) -> torch.nn.Module:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,7 @@ def test_learns_a_product() -> None:
     assert (model.n_parameters_, model.n_parameters_kan_) == (166, 105)
 
 
+@pytest.mark.filterwarnings("ignore:X holds cells beyond")
 def test_digits() -> None:
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(
@@ -139,15 +142,70 @@ def test_possible_parameters_explain_themselves(changes: dict[str, Any]) -> None
     model.explain().check_faithful(model, X)
 
 
-def test_auto_is_lbfgs_for_few_rows_of_a_regression() -> None:
+def test_auto_is_lbfgs_for_smooth_functions() -> None:
     """The parameters stay as they were, and the schedule has no part in it."""
-    X, y = product(60)
-    model = MetaKANRegressor((3,), **SMALL).fit(X, y)
+    X, _ = product(80)
+    few = {**SMALL, "max_epochs": 10}
+    y = X[:, 0] + X[:, 1]
+    model = MetaKANRegressor((3,), **few).fit(X, y)
     assert (model.optimizer, model.scheduler) == ("auto", "cosine")
-    same = MetaKANRegressor((3,), **SMALL, optimizer="lbfgs", scheduler=None)
+    assert model.optimizer_ == "lbfgs"
+    same = MetaKANRegressor((3,), **few, optimizer="lbfgs").fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
+
+
+def test_auto_is_adamw_for_noise() -> None:
+    """L-BFGS follows noise; it is kept where it is clearly better."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] + rng.normal(size=80)
+    model = KANRegressor((4,), random_state=0, max_epochs=30).fit(X, y)
+    assert model.optimizer_ == "adamw"
+    same = KANRegressor((4,), random_state=0, max_epochs=30, optimizer="adamw")
     np.testing.assert_array_equal(model.predict(X), same.fit(X, y).predict(X))
-    other = MetaKANRegressor((3,), **SMALL, optimizer="adamw").fit(X, y)
-    assert not np.array_equal(model.predict(X), other.predict(X))
+    assert len(model.history_["train_loss"]) == model.n_iter_ == same.n_iter_
+    for blind in (0.0, None):
+        model.set_params(validation_fraction=blind, max_epochs=1).fit(X, y)
+        assert model.optimizer_ == "adamw"
+
+
+@pytest.mark.parametrize(
+    ("losses", "next_one"),
+    [
+        ([], {"optimizer": "lbfgs", "scheduler": None}),
+        ([0.009], 0),
+        ([0.3], {"optimizer": "adamw"}),
+        ([0.3, 0.7], 0),
+        ([0.3, 0.5], 1),
+        ([np.inf, 0.5], 1),
+    ],
+)
+def test_what_is_tried_and_kept(losses: list[float], next_one: Any) -> None:
+    data = SimpleNamespace(target=np.zeros(5000), valid_inputs=())
+    assert KANRegressor()._next_attempt(data, losses) == next_one
+    data.target = np.zeros(5001)
+    adamw = 0 if losses else {"optimizer": "adamw"}
+    assert KANRegressor()._next_attempt(data, losses) == adamw
+
+
+def test_any_optimizer_has_a_name() -> None:
+    torch = pytest.importorskip("torch")
+    X, y = product(30)
+    for made in (torch.optim.NAdam, partial(torch.optim.NAdam, eps=1e-7)):
+        model = KANRegressor((2,), **FAST, optimizer=made).fit(X, y)
+        assert model.optimizer_ == "NAdam"
+
+
+def test_parameters_set_after_the_fit_change_nothing() -> None:
+    X, y = product(40)
+    model = MetaKANRegressor((3,), **SMALL).fit(X, y)
+    before, parts = model.predict(X), model.explain(X).values
+    model.set_params(
+        input_range=(0, 5), grid_size=9, spline_order=1, squash=True, code_dim=2
+    )
+    np.testing.assert_array_equal(model.predict(X), before)
+    np.testing.assert_array_equal(model.explain(X).values, parts)
+    np.testing.assert_allclose(model.freeze().predict(X), before, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:This network is too small")
@@ -295,12 +353,30 @@ def test_sizes_are_weighted() -> None:
 
 
 def test_cells_beyond_the_training_range_are_clipped(fitted: Any) -> None:
+    """And it is said: once per call, with the column."""
     model, X = fitted
     low, high = X.min(axis=0), X.max(axis=0)
     far = high + 0.1 * (high - low)
-    np.testing.assert_allclose(
-        model.predict([far]), model.predict([far + 5]), atol=1e-9
-    )
+    with pytest.warns(UserWarning, match="training range in x0, x1, x2;") as told:
+        values = model.predict([far, far + 5])
+    assert len(told) == 1
+    np.testing.assert_allclose(values[0], values[1], atol=1e-9)
+    with pytest.warns(UserWarning, match="training range in x1;") as told:
+        model.explain([[0.0, 7.0, 0.0]])
+    assert len(told) == 1
+
+
+def test_cells_that_fit_has_seen_are_not_warned_of() -> None:
+    """Also those of validation rows; later passes bring the grid no wider."""
+    X, y = product(20)
+    X[:, 0] = 3.0 ** np.arange(20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(3):
+            KANRegressor((), **{**FAST, "random_state": seed}).fit(X, y).predict(X)
+    model = KANRegressor((), **FAST).partial_fit(X, y)
+    with pytest.warns(UserWarning, match="training range in x0, x1;"):
+        model.partial_fit(X * 2, y)
 
 
 def test_unknown_layers_are_refused(fitted: Any) -> None:

@@ -229,6 +229,42 @@ def test_optimizer_may_be_a_class_and_gets_the_options_of_the_method():
     assert not np.array_equal(named.predict(X), plain.fit(X, y).predict(X))
 
 
+def test_the_attempt_that_a_method_asks_for_is_kept():
+    """All start alike; the estimator is that of one training, its parameters as set."""
+    X, y, _ = table()
+
+    class Trier(PerceptronRegressor):
+        def _next_attempt(self, data, losses):
+            plans = [{"lr": 1e-9}, {"lr": 0.02}, {"lr": 1e-4}]
+            return plans[len(losses)] if len(losses) < 3 else 1
+
+    model = Trier(max_epochs=5, random_state=0).fit(X, y)
+    plain = PerceptronRegressor(lr=0.02, max_epochs=5, random_state=0).fit(X, y)
+    assert model.get_params() == Trier(max_epochs=5, random_state=0).get_params()
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_array_equal(
+        model.history_["valid_loss"], plain.history_["valid_loss"]
+    )
+
+
+def test_an_interrupt_keeps_the_best_attempt_so_far():
+    X, y, _ = table()
+
+    class Cut(PerceptronRegressor):
+        def _next_attempt(self, data, losses):
+            return {"lr": 0.02 if not losses else 1e-6}
+
+        def _initialise(self, module, data):
+            if self.lr < 1e-3:
+                raise KeyboardInterrupt
+
+    model = Cut(max_epochs=5, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    plain = PerceptronRegressor(lr=0.02, max_epochs=5, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+
+
 def test_penalty_belongs_to_the_training_alone():
     class Penalised(PerceptronRegressor):
         def _penalty(self, module, output):
