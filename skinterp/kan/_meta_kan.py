@@ -59,28 +59,6 @@ class MetaKANMixin(KANMixin):
 
         return MetaKANModule(config)
 
-    def _initialise(self, module: Any, data: TrainingData) -> None:
-        """Spread codes and kinks for L-BFGS.
-
-        What it gains varies with the function: see the page of the method. AdamW
-        classifies better from the paper's start near zero.
-        """
-        if self.optimizer != "lbfgs":
-            return
-        import torch
-
-        def normal(like: Any) -> Any:
-            return torch.randn(like.shape, generator=data.generator).to(like)
-
-        for codes in module.codes:
-            codes.copy_(normal(codes))
-        for i, learner in enumerate(module.learners):
-            fans = zip(module.widths[:-1], module.groups, strict=True)
-            widest = max(n_in for n_in, group in fans if group == i)
-            weight = learner.first.weight
-            learner.first.bias.copy_(-(weight * normal(weight)).sum(dim=1))
-            learner.second.weight.mul_(1.5 / widest**0.5)
-
     def _parameter_groups(self, module: Any) -> Iterable[dict[str, Any]]:
         decay = self.weight_decay
         learners, codes = module.learners.parameters(), module.codes.parameters()
@@ -278,8 +256,7 @@ callable, default="auto"
     ``O(n_edges * (grid_size + spline_order))`` to make the coefficients.
 
     Deviations from the paper: inputs are scaled to the grid, targets standardised, one
-    optimiser has two learning rates, and the meta-learner always has its ReLU; L-BFGS
-    starts from codes of unit spread, and kinks among them, instead of near zero. The
+    optimiser has two learning rates, and the meta-learner always has its ReLU. The
     penalties use standard deviations, which constants in the curves do not change.
 
     References
