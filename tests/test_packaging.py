@@ -50,7 +50,8 @@ def test_lower_bounds_are_those_that_were_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    "extra", ["test", "test-optional", "docs", "lint", "torch", "symbolic"]
+    "extra",
+    ["test", "test-optional", "docs", "lint", "torch", "symbolic", "graph"],
 )
 def test_every_requirement_is_pinned(extra: str) -> None:
     pins = pinned("constraints.txt")
