@@ -79,7 +79,8 @@ class Finding(BaseEstimator):
         if (checked < 0).any() or not checked.any():
             msg = f"sample_weight must be at least 0, and not all 0; got {weight!r}"
             raise ValueError(msg)
-        return np.asarray(checked)
+        # weights that are all the same are none
+        return np.asarray(checked / checked.max())
 
     def _check_rows(self, n: int) -> None:
         n_searched = n - round(n * self.holdout)
@@ -98,7 +99,7 @@ class Finding(BaseEstimator):
 
     def _units(self, value: Any) -> Any:
         """Inside, larger is better; users read losses as they are."""
-        return -value if self._loss else value
+        return 0.0 - value if self._loss else value
 
     def _find(
         self,
@@ -238,10 +239,11 @@ class Finding(BaseEstimator):
         n_tests: int,
     ) -> None:
         """Write size, performance and evidence of each slice on some rows."""
-        sums = kernels.slice_sums(rows.bits, offsets, tags, rows.weight, rows.value)
+        value, scale, centre = rows.centred()
+        sums = kernels.slice_sums(rows.bits, offsets, tags, rows.weight, value)
         with np.errstate(invalid="ignore"):
-            mean = sums[:, 3] / sums[:, 1]
-        p = evidence.p_values(sums, rows.overall, binary=rows.binary)
+            mean = sums[:, 3] / sums[:, 1] * scale + centre
+        p = evidence.p_values(sums, rows.overall if rows.binary else None)
         slices[f"{prefix}size"] = sums[:, 0]
         slices[f"{prefix}performance"] = self._units(mean)
         slices[f"{prefix}gap"] = rows.overall - mean
