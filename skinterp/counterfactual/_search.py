@@ -97,7 +97,7 @@ class BlackBoxSearch:
         chosen = order[:, :N_NEAREST].ravel()
         near = np.repeat(np.arange(n), min(N_NEAREST, m))
         at = (near * m + chosen)[np.isfinite(cost[near, chosen])]
-        good = self._any_reached(n, owner[at], rows[at], present, target)
+        good = self._any_reached(U, owner[at], rows[at], present, target)
         # the held columns can undo the class of a training row: then try them all
         lost = np.flatnonzero(~good)
         rest = np.flatnonzero(np.isin(owner, lost))
@@ -106,22 +106,22 @@ class BlackBoxSearch:
 
     def _any_reached(
         self,
-        n: int,
+        U: Floats,
         owner: NDArray[np.intp],
         rows: Floats,
         present: Labels,
         target: Labels,
     ) -> NDArray[np.bool_]:
-        good = np.zeros(n, bool)
+        good = np.zeros(len(U), bool)
         reached = self.setting.reached(rows, target[owner], present[owner])
+        reached &= self.setting.likely(U[owner], rows)
         good[owner[reached]] = True
         return good
 
     def _blend(self, Z: Floats, rows: Floats) -> Floats:
         """Rows with the held columns of others, within bounds and allowed values."""
         setting, out = self.setting, Z.copy()
-        free = setting.free
-        out[:, free] = np.clip(rows[:, free], setting.low[free], setting.high[free])
+        out[:, setting.free] = setting.within(rows)[:, setting.free]
         for j, values in setting.choices.items():
             allowed = np.isin(rows[:, j], values)
             out[:, j] = np.where(allowed, rows[:, j], Z[:, j])
@@ -164,11 +164,11 @@ class Swarm:
         self.n_iter = np.zeros(len(Z), dtype=np.int64)
 
     def reached(self, owner: NDArray[np.intp], rows: Floats) -> NDArray[np.bool_]:
-        """Ask the model about points of given rows."""
-        out: NDArray[np.bool_] = self.setting.reached(
-            rows, self.target[owner], self.present[owner]
-        )
-        return out
+        """Ask the model about points of given rows, those of likely noise."""
+        good = self.setting.likely(self.U[owner], rows)
+        at = owner[good]
+        good[good] = self.setting.reached(rows[good], self.target[at], self.present[at])
+        return good
 
     def cost(self, owner: NDArray[np.intp], rows: Floats) -> Floats:
         """Objective of points of given rows."""
@@ -201,7 +201,7 @@ class Swarm:
             share = low[:, None] + width[:, None] * grid
             points = start[:, None] + share[:, :, None] * far[:, None]
             points[..., codes] = self.rows[:, None, codes]
-            flat = points.reshape(-1, points.shape[-1])
+            flat = self.setting.within(points.reshape(-1, points.shape[-1]))
             good = self.reached(np.repeat(self.owner, n_points), flat)
             good = np.c_[good.reshape(-1, n_points), np.ones(len(far), bool)]
             first = good.argmax(axis=1)
@@ -210,6 +210,8 @@ class Swarm:
         at = low + width
         moved = start + at[:, None] * far
         moved[:, codes] = self.rows[:, codes]
+        # a row outside of the bounds must not be gone back to
+        moved = self.setting.within(moved)
         exact = np.where((at >= 1.0)[:, None], self.rows, moved)
         good = self.reached(self.owner, exact)
         self.rows = np.where(good[:, None], exact, self.rows)
@@ -278,7 +280,7 @@ class Swarm:
             at = np.arange(len(chosen)), columns[chosen]
             rows[at] = start[chosen] + share * (here[chosen] - start[chosen])
             parents.append(chosen)
-            moved.append(rows)
+            moved.append(setting.within(rows))
             if noise is not None:
                 chosen = every[cause]
                 spread = noise[chosen]
@@ -293,10 +295,9 @@ class Swarm:
         """Let the consequences follow, except in what is held or listed."""
         setting = self.setting
         kept = set(range(rows.shape[1])) - set(setting.free.tolist())
-        out = setting.causal.generate(noise, {j: rows[:, j] for j in kept})
-        free = setting.free
-        out[:, free] = np.clip(out[:, free], setting.low[free], setting.high[free])
-        return out
+        return setting.within(
+            setting.causal.generate(noise, {j: rows[:, j] for j in kept})
+        )
 
     def gather(self, found: Found) -> None:
         """Write the best point of each row."""
