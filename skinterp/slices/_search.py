@@ -232,6 +232,8 @@ def _limits(rows: Rows, gap: float) -> NDArray[np.int64]:
     In whole numbers, as a slice may lie on the threshold: 0.7 - 0.2 is not 0.5.
     """
     n, right = rows.n_rows, int(rows.value.sum())
+    if gap == -np.inf:
+        return np.arange(n + 1)  # no slice is left out
     share = Fraction(right, n) - Fraction(repr(float(gap)))
     a, b = share.numerator, share.denominator
     sizes = np.arange(n + 1)
