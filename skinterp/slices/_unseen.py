@@ -83,8 +83,9 @@ def _additive(
     if rows.binary and 0 < rows.value.sum() < rows.n_rows:
         logit = LogisticRegression(max_iter=1000).fit(tags, rows.value)
         return np.asarray(logit.predict_proba(asked)[:, 1])
-    model = Ridge(solver="lsqr").fit(tags, rows.value, rows.weight)
-    return np.asarray(model.predict(asked))
+    value, scale, centre = rows.centred()
+    model = Ridge(solver="lsqr").fit(tags, value, rows.weight)
+    return np.asarray(model.predict(asked)) * scale + centre
 
 
 def read_similarity(
