@@ -120,9 +120,10 @@ def scan_root(
     """Intent of the top, the attributes that make children, and what others gain."""
     m, n_words = columns.shape
     ids = np.arange(len(rows))
-    intent = np.full(rows.shape[1], FULL)
-    for i in range(len(rows)):
-        intent &= rows[i]
+    intent = rows[0].copy()
+    for i in range(1, len(rows)):
+        for v in range(len(intent)):
+            intent[v] &= rows[i, v]
     child = np.zeros(m, dtype=np.bool_)
     gained = np.zeros((m, rows.shape[1]), dtype=np.uint64)
     for j in range(m):
