@@ -28,7 +28,7 @@ def values_of(search: Any, marked: ArrayLike | None, level: float) -> DataValues
         probability=search.probability_,
         pulls=search.pulls_,
         marked=mark_rows(marked, n),
-        data=search._fit_X,
+        data=search._cells,
         target=search._fit_y,
         lowest=bool(search.lowest),
         level=level,

@@ -18,8 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
-from skinterp.compat import HasMethods, check_is_fitted, fit_context, validate_data
+from skinterp.compat import HasMethods, check_is_fitted, fit_context
 from skinterp.explanation import DataValues
+from skinterp.valuation._tables import read_table, read_target
 from skinterp.valuation._task import MIN_ROWS
 from skinterp.valuation._top_data_values import TopDataValues
 from skinterp.valuation._utility import default_estimator
@@ -65,8 +66,9 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, without missing cells.
+        X : array-like or frame of shape (n_samples, n_features)
+            Training rows. A frame is handed to the estimator as it is, and may then
+            hold texts and missing cells; an array may not.
         y : array-like of shape (n_samples,)
             Labels, or numbers for a regressor.
 
@@ -83,10 +85,8 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         # an interrupted or refused fit leaves no half of an older one behind
         for name in ("estimator_", "selector_"):
             self.__dict__.pop(name, None)
-        numeric = not self._classification
-        rows, target = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=numeric
-        )
+        rows = read_table(self, X, reset=True)
+        target = read_target(rows, y, numeric=not self._classification)
         if self._classification:
             check_classification_targets(target)
             self.classes_ = np.unique(target)
@@ -143,8 +143,8 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         # some models give labels back in another dtype
         return predicted.astype(self.classes_.dtype if self._classification else float)
 
-    def _validate_X(self, X: ArrayLike) -> NDArray[np.float64]:
-        return validate_data(self, X, reset=False, dtype=np.float64, order="C")
+    def _validate_X(self, X: Any) -> Any:
+        return read_table(self, X, reset=False)
 
     def _explain(
         self,
