@@ -212,6 +212,22 @@ def test_encoded_columns_become_labels() -> None:
     assert np.isnan(mapped.noise).all()
 
 
+def test_features_that_no_cell_has_are_refused() -> None:
+    """Two labels at once are no row of the table."""
+    sources = tuple(
+        FeatureSource(form="category", column=0, categories=(label,), unknown=0.0)
+        for label in ("rent", "own")
+    )
+    answer = make(
+        rows=np.array([[1.0, 0.0], [0.0, 1.0]]),
+        counterfactuals=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        steps=np.array([[0.0, 1.0], [0.0, 0.0]]),
+        edges=np.zeros((0, 2)),
+    )
+    with pytest.raises(ValueError, match=r"column 'housing' change to \[1.0, 1.0\]"):
+        answer.map_features(FeatureMap(("housing",), sources))
+
+
 def test_mixed_columns_that_change_are_refused() -> None:
     sources = (
         FeatureSource(form="opaque", name="component 1"),
