@@ -480,4 +480,7 @@ class BraceExplainer(
         return tags
 
     def __skinterp_tags__(self) -> SkinterpTags:
-        return SkinterpTags()
+        if self.estimator is not None:
+            return SkinterpTags()
+        weighed = "the default model's penalty stays where the weights grow"
+        return SkinterpTags(expected_failures={"check_scaled_weights": weighed})
