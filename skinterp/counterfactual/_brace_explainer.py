@@ -85,14 +85,15 @@ class BraceExplainer(
         Columns that must not change.
     bounds : mapping or "observed", default=None
         Lowest and highest value by column, None for no bound. "observed" keeps every
-        column within its training rows.
+        column within its training rows. A column whose bounds are equal is held.
     noise_quantiles : pair of float, default=None
         Shares such as ``(0.01, 0.99)``: the noise of a column must stay between these
         quantiles of its training rows, or where it is. None leaves it free.
     categories : mapping or sequence of str or int, default=()
         Columns that take listed values only, and these values, as
         ``{"housing": ["own", "rent"]}``; a sequence of columns allows all values seen.
-        Columns of texts and of two values that are not named here are held.
+        Columns of texts and of two values that are not named here are held. All
+        others move continuously, whole numbers too.
     distance : {"l1", "l2"}, default="l1"
         Norm of the change of the columns; that of the noise has the l2 norm.
     scale : "std" or array-like of shape (n_features,), default="std"

@@ -112,7 +112,7 @@ def test_summary() -> None:
 def test_pictures() -> None:
     one, many, path = make()[0], make(), path_of(make()[0])
     texts = {t.get_text() for t in one.plot().texts}
-    assert texts == {"48 → 44, after amount", "10 → 8"}
+    assert texts == {"48 → 44, following amount", "10 → 8"}
     assert [t.get_text() for t in many.plot().texts] == ["100% of rows"] * 2
     assert len(path.plot().get_legend().get_texts()) == 2
 
