@@ -241,8 +241,7 @@ def walk(
     n_found, d = 0, 0
     counts = np.zeros(3, dtype=np.int64)  # evaluated, large enough, cut by the bound
     path[0], following[0] = first, first + 1
-    rows[0] = bits[first]
-    wrong[0] = bits[first][: len(errors)] & errors
+    rows[0], wrong[0] = bits[first], bits[first][: len(errors)] & errors
     while d >= 0:
         tag = following[d]
         if tag == n_tags:
