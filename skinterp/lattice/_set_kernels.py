@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skinterp.lattice._bits import FULL, ONE, ZERO, Words, bit, lowest, popcount
+from skinterp.lattice._bits import ONE, ZERO, Words, bit, lowest, popcount
 
 Ints = NDArray[np.int64]
 
