@@ -314,12 +314,17 @@ def test_limits_in_closed_form(paths: list) -> None:
         assert_allclose(answer.counterfactual_noise[-1, 0], noise, atol=1e-8)
 
 
-def test_large_weight_is_near_the_limit() -> None:
-    for seed in range(10):
-        answer = known_explainer(*random_model(seed), -2.0).explain(
-            np.zeros((1, 4)), lam=[1e6, np.inf]
-        )
-        assert_allclose(answer.distance_u[0], answer.distance_u[1], rtol=1e-5)
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+def test_extreme_weights_are_near_the_limits(distance: str) -> None:
+    """And are certified as well."""
+    lams = [0.0, 1e-10, 1e6, 1e10, 1e300, np.inf]
+    for seed in range(4):
+        explainer = known_explainer(*random_model(seed), -2.0, distance=distance)
+        answer = explainer.explain(np.zeros((1, 4)), lam=lams)
+        assert_allclose(answer.distance_x[1], answer.distance_x[0], rtol=1e-6)
+        for k in (2, 3, 4):
+            assert_allclose(answer.distance_u[k], answer.distance_u[-1], rtol=1e-5)
+        assert answer.certified.all()
 
 
 def test_path_is_monotone(paths: list) -> None:
