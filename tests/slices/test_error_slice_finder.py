@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -549,3 +549,30 @@ def test_the_cover_stops_at_the_coverage(planted, make_finder):
     assert len(short.cover_) < len(full.cover_)
     assert short.cover_errors_[-1] >= 0.5
     assert (short.cover_errors_[:-1] < 0.5).all()
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.9, 0.2), (0.2, 0.9)])
+def test_an_unseen_slice_is_as_near_as_the_nearest(first, second, make_finder):
+    T = np.array([[i, j] for i in range(3) for j in range(3) for _ in range(20)])
+    T = T[~((T[:, 0] == 2) & (T[:, 1] == 2))]
+    bad = (T[:, 0] >= 1) & (T[:, 1] >= 1)
+    near = {"x0": np.full((3, 3), first), "x1": np.full((3, 3), second)}
+    finder = make_finder(unseen="substitution", gap=0.3, tag_similarity=near)
+    listed = finder.fit_scores(T, ~bad).unseen_slices()
+    assert listed["similarity"].tolist() == [0.9]
+    tags = np.hstack([T[:, [j]] == np.arange(3) for j in range(2)])
+    logit = LogisticRegression(max_iter=1000).fit(tags, ~bad)
+    expected = logit.predict_proba([[0, 0, 1, 0, 0, 1]])[0, 1]
+    assert listed["expected"][0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_budget_is_shared_by_errors():
+    from scipy import sparse
+
+    from skinterp.slices._suggest import share_budget
+
+    inside = sparse.csr_matrix(np.repeat(np.eye(2, dtype=bool), 50, axis=0))
+    chosen = share_budget(inside, np.array([0.75, 0.25]), 20, None)
+    assert (chosen < 50).sum() == 15
+    # what one cannot use goes to the other
+    assert len(share_budget(inside, np.array([1.0, 0.0]), 70, None)) == 70
