@@ -406,7 +406,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         """Keep the table as plain arrays, and the names of its rows."""
         self._packed = {name: getattr(context, name) for name in engine.FIELDS}
         self.n_objects_ = context.n_objects
-        index = getattr(X, "index", None) if hasattr(X, "columns") else None
+        index: Any = getattr(X, "index", None) if hasattr(X, "columns") else None
         named = index is not None and type(index).__name__ != "RangeIndex"
         self._object_names = tuple(map(str, index)) if named else ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +56,7 @@ def ranking_scores(
 
 def context_scores(
     scores: ArrayLike, truth: ArrayLike, *, thresholds: ArrayLike = (0.5,)
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Any]:
     """Compare a table, cut at thresholds, with a known context.
 
     Parameters

@@ -280,7 +280,7 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
         """Scores of objects pooled over patterns, and the objects' names."""
         if self.scorer is None:
             scores = self._read_scores(X)
-            index = getattr(X, "index", None) if hasattr(X, "columns") else None
+            index: Any = getattr(X, "index", None) if hasattr(X, "columns") else None
             counted = index is None or type(index).__name__ == "RangeIndex"
             numbers = [f"g{i}" for i in range(scores.shape[1])]
             names = numbers if counted else list(map(str, index))

@@ -5,6 +5,8 @@ Copies are loops: for an assignment to a slice numba compiles the text of an err
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -12,10 +14,11 @@ from numpy.typing import NDArray
 from skinterp.lattice._bits import ONE, ZERO, Words, bit, lowest, popcount
 
 Ints = NDArray[np.int64]
+Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
-def grown(array: Words, needed: int) -> Words:
+def grown(array: Array, needed: int) -> Array:
     """Array of at least the needed length, with the same content in front."""
     if needed <= len(array):
         return array
@@ -25,7 +28,7 @@ def grown(array: Words, needed: int) -> Words:
 
 
 @njit(cache=True, nogil=True)
-def copy(source: Words, target: Words, n: int) -> None:
+def copy(source: Array, target: Array, n: int) -> None:
     """Copy the first members of an array."""
     for i in range(n):
         target[i] = source[i]
