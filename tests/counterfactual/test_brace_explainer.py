@@ -14,11 +14,17 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -493,6 +499,36 @@ def test_held_effect_is_cut_from_its_causes() -> None:
     assert (answer.steps[:, 0] != 0).all()
     assert_array_equal(answer.counterfactuals[:, 1], X[:5, 1])
     assert_array_equal(answer.counterfactual_noise[:, 1], answer.noise[:, 1])
+
+
+def test_noise_of_a_held_effect_costs_nothing() -> None:
+    """In the searches as in the exact solver: its cause moves as freely."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[:, 1] += 3 * X[:, 0]
+    y = (X[:, 0] + 0.9 * X[:, 2] > 0.5).astype(int)
+    params = {"graph": {1: [0]}, "immutable": [1], "lam": 3.0}
+    best = BraceExplainer(**params).fit(X, y).explain(X[:10]).objective
+    for solver, slack in (("gradient", 1.001), ("black-box", 1.3)):
+        explainer = BraceExplainer(solver=solver, **params).fit(X, y)
+        assert (explainer.explain(X[:10]).objective < slack * best).all()
+
+
+@pytest.mark.parametrize(
+    ("step", "affine"),
+    [
+        (SimpleImputer(), True),
+        (SimpleImputer(missing_values=0), False),
+        (MinMaxScaler(), True),
+        (MinMaxScaler(clip=True), False),
+        (PolynomialFeatures(2), False),
+    ],
+    ids=str,
+)
+def test_steps_that_keep_scores_linear(step: Any, affine: bool) -> None:
+    model = make_pipeline(step, LogisticRegression(max_iter=1000))
+    explainer = BraceExplainer(model).fit(*load_iris(return_X_y=True))
+    assert (explainer.solver_ == "exact") == affine
 
 
 def test_noise_that_correlates_is_told() -> None:
