@@ -132,7 +132,11 @@ class DataValues(Explanation):
             if value is not None:
                 self._set(name, np.asarray(value))
         self._set("of", int(self.of))
-        self._set("level", float(self.level))
+        try:
+            self._set("level", float(self.level))
+        except (TypeError, ValueError) as error:
+            msg = f"level={self.level!r} is not allowed: it must lie between 0 and 1"
+            raise ValueError(msg) from error
         self._set("lowest", bool(self.lowest))
 
     def _check(self) -> None:

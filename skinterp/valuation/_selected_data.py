@@ -23,7 +23,7 @@ from skinterp.explanation import DataValues
 from skinterp.valuation._tables import read_table, read_target
 from skinterp.valuation._task import MIN_ROWS
 from skinterp.valuation._top_data_values import TopDataValues
-from skinterp.valuation._utility import default_estimator
+from skinterp.valuation._utility import default_estimator, fit_model
 
 
 def _inner_has(name: str) -> Any:
@@ -54,9 +54,9 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         self.selector = selector
         self.random_state = random_state
 
-    def _model(self) -> Any:
+    def _model(self, table: Any = None) -> Any:
         if self.estimator is None:
-            return default_estimator(self._classification)
+            return default_estimator(self._classification, table)
         return self.estimator
 
     # Selector and estimator check their own parameters in their fit.
@@ -96,7 +96,7 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             target = target.astype(np.float64)
         random = check_random_state(self.random_state)
-        selector = self._new_selector(random)
+        selector = self._new_selector(random, rows)
         kept_X, kept_y = selector.fit_resample(rows, target)
         if self._classification:
             lost = np.setdiff1d(self.classes_, kept_y)
@@ -106,14 +106,14 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
                     "keep some of each."
                 )
                 raise ValueError(msg)
-        model = clone(self._model())
+        model = clone(self._model(rows))
         _seed(model, random)
         self.n_kept_ = len(kept_y)
         self.selector_ = selector
-        self.estimator_ = model.fit(kept_X, kept_y)
+        self.estimator_ = fit_model(model, kept_X, kept_y)
         return self
 
-    def _new_selector(self, random: np.random.RandomState) -> Any:
+    def _new_selector(self, random: np.random.RandomState, table: Any) -> Any:
         """Selector that values rows for this very estimator, if it names no other."""
         if self.selector is None:
             selector: Any = TopDataValues(lowest=True)
@@ -121,7 +121,7 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             selector = clone(self.selector)
         parameters = selector.get_params(deep=False)
         if "estimator" in parameters and parameters["estimator"] is None:
-            selector.set_params(estimator=clone(self._model()))
+            selector.set_params(estimator=clone(self._model(table)))
         _seed(selector, random)
         return selector
 

@@ -101,7 +101,7 @@ def make_utility(params: Any, table: Any, at: NDArray[Any], validation: Any) -> 
         return KNNUtility(near, target, far, validation[1], params.n_neighbors)
     model = params.estimator
     if model is None:
-        model = default_estimator(classes is not None)
+        model = default_estimator(classes is not None, rows)
     return ModelUtility(
         model,
         (rows, target),

@@ -7,22 +7,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skinterp.valuation._rows import take_rows
+from skinterp.valuation._tables import columns_of, holds_labels, is_frame
 
 LOWEST_R2 = -1.0
 LARGEST = 1e100  # squares of rewards are summed
 
 
-def default_estimator(classification: bool) -> Any:
-    """Linear model on scaled columns."""
+def default_estimator(classification: bool, table: Any = None) -> Any:
+    """Linear model on scaled columns, and on one column for each label."""
     model = LogisticRegression() if classification else Ridge()
-    return make_pipeline(StandardScaler(), model)
+    columns = columns_of(table) if is_frame(table) else []
+    labels = [j for j, column in enumerate(columns) if holds_labels(column)]
+    if not is_frame(table):
+        return make_pipeline(StandardScaler(), model)
+    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    coder = OneHotEncoder(handle_unknown="ignore")
+    parts = make_column_transformer((coder, labels), remainder=numbers)
+    return make_pipeline(parts, model)
+
+
+def fit_model(model: Any, X: Any, y: NDArray[Any]) -> Any:
+    """Fit a model; where it has something against texts, say in which column."""
+    try:
+        return model.fit(X, y)
+    except (TypeError, ValueError) as error:
+        columns = columns_of(X) if is_frame(X) else []
+        for name, column in zip(getattr(X, "columns", ()), columns, strict=False):
+            if holds_labels(column):
+                msg = (
+                    f"{type(model).__name__} does not learn from the column {name!r} "
+                    f"of dtype {column.dtype}: give a pipeline that encodes it."
+                )
+                raise ValueError(msg) from error
+        raise
 
 
 class ModelUtility:
@@ -63,7 +89,7 @@ class ModelUtility:
             return self._score(self._constant(*some)), False
         try:
             return self._score(self._trained(X, y)), False
-        except ValueError:
+        except (TypeError, ValueError):
             return self._score(self._constant(X, y)), True
 
     def check(self) -> float:
@@ -78,7 +104,7 @@ class ModelUtility:
     def _trained(self, X: Any, y: NDArray[Any]) -> Any:
         """Fitted model; one that wants labels from 0 on, without gaps, gets such."""
         try:
-            return clone(self.estimator).fit(X, y)
+            return fit_model(clone(self.estimator), X, y)
         except ValueError:
             if not self.classification:
                 raise
