@@ -218,6 +218,15 @@ def test_noise_stays_likely(params: dict[str, Any]) -> None:
         assert (answer.objective[felt] > before.objective[felt]).all()
 
 
+def test_unlikely_noise_of_the_row_itself_is_allowed() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = (X[:, 0] + 0.1 * X[:, 1] > 0).astype(int)
+    explainer = BraceExplainer(noise_quantiles=(0.1, 0.9)).fit(X, y)
+    answer = explainer.explain([[-1.0, 5.0]])
+    assert answer.status[0] == "found"
+    assert answer.steps[0, 1] == 0.0
+
+
 def test_noise_that_is_only_rounding_has_room() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
@@ -404,6 +413,17 @@ def test_one_row_is_answered_as_in_a_batch(cancer: Any) -> None:
     together = explainer.explain(X[::8]).counterfactuals[:5]
     alone = [explainer.explain(X.iloc[[i]]).counterfactuals[0] for i in range(0, 40, 8)]
     assert_array_equal(together, alone)
+
+
+def test_each_weight_has_the_best_of_the_path() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(10, random_state=0)
+    explainer = BraceExplainer(model, n_starts=1).fit(X, y)
+    answer = explainer.explain(X[::5], lam=[0.0, 1.0, 5.0])
+    first, second = answer.distance_x, answer.distance_u
+    for k, lam in enumerate((0.0, 1.0, 5.0)):
+        others = first + lam * second
+        assert (answer.objective[k] <= others.min(axis=0) + 1e-9).all()
 
 
 def boosted(name: str) -> Any:
