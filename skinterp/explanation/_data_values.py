@@ -182,10 +182,11 @@ class DataValues(Explanation):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Positions in this explanation. With weights, by their size.
+            Positions in this explanation. With weights, by the size of the part.
         """
         if self.weight is not None:
-            return np.argsort(-np.abs(self.weight), kind="stable")
+            size = self.weight if self.part is None else self.part
+            return np.argsort(-np.abs(size), kind="stable")
         sought = self.value if self.lowest else -self.value
         return np.lexsort((sought, ~self.selected))
 

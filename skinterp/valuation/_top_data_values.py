@@ -73,7 +73,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator, default=None
         Model whose training data are valued. None takes logistic regression, or ridge
-        regression for a continuous target, on scaled columns.
+        regression for a continuous target, on scaled columns and one column for each
+        label of a frame. A model that wants labels from 0 on is given such.
     m : int or float, default=0.1
         How many rows to find: a number, or a share of the rows that are valued.
     lowest : bool, default=False
@@ -112,7 +113,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         feature. Callable: ``kernel(features, y)`` gives the square matrix.
     features : transformer or None, default=None
         Makes the features that the kernel compares, such as an embedding; fitted on
-        the rows that are valued. None takes the columns.
+        the rows that are valued. None takes the columns; one of labels counts as one
+        of numbers, and a missing number is the mean.
     prior_mean : "auto" or float, default="auto"
         Value expected of a row that nothing is known of. "auto": 0 for the lowest;
         else the mean value, which is known from one training.
