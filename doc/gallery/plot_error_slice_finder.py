@@ -73,6 +73,16 @@ for ax, row in zip(axes, chosen, strict=True):
 plt.show()
 
 # %%
+# Single tags
+# -----------
+# Signs of trouble at single tags: rare ones, those where one digit is nearly all that
+# the model says, and those on which it does worse.
+
+report = finder.diagnose(X, y, tags=tags)
+columns = ["tag", "rows", "performance", "top_class", "top_share", "rare", "low"]
+print(report[columns].head(6).round(2).to_string(index=False))
+
+# %%
 # Slices that the images do not show
 # ----------------------------------
 # One tag of a bad slice replaced by another, where too few images have it; how the

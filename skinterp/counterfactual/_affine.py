@@ -104,4 +104,7 @@ def _is_affine_step(step: Any) -> bool:
         return step.func is None
     if hasattr(step, "get_support"):
         return True
+    if isinstance(step, impute.SimpleImputer):  # of a number, it makes it jump
+        missing = step.missing_values
+        return not isinstance(missing, int | float) or np.isnan(missing)
     return isinstance(step, _AFFINE) and not getattr(step, "clip", False)

@@ -26,7 +26,10 @@ Search = Callable[..., Found]
 
 def weights_of(lam: Any) -> Floats:
     """Check one weight, or several."""
-    weights = np.asarray(lam, dtype=np.float64)
+    try:
+        weights = np.asarray(lam, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.zeros(0)
     if weights.ndim > 1 or not weights.size or not (weights >= 0).all():
         msg = f"lam must be a number of at least 0, or several, got {lam!r}"
         raise ValueError(msg)

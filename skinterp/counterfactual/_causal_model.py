@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
+from sklearn.base import is_regressor
 
 from skinterp.compat import FrozenEstimator
 from skinterp.counterfactual._table import Floats, Table
+from skinterp.counterfactual._weights import fit_weighted, weighted_mean
 
 Parents = tuple[tuple[int, ...], ...]
 
@@ -24,10 +25,15 @@ class LinearMechanism:
     intercept_: float
 
     @classmethod
-    def of(cls, design: Floats, target: Floats) -> LinearMechanism:
+    def of(
+        cls, design: Floats, target: Floats, weight: Floats | None = None
+    ) -> LinearMechanism:
         """Fit, by the solution of least norm where there are many."""
-        mean, middle = design.mean(0), float(target.mean())
-        coef = np.linalg.lstsq(design - mean, target - middle, rcond=None)[0]
+        mean = weighted_mean(design, weight)
+        middle = float(weighted_mean(target, weight))
+        root = np.ones(len(target)) if weight is None else np.sqrt(weight)
+        left, right = root[:, None] * (design - mean), root * (target - middle)
+        coef = np.linalg.lstsq(left, right, rcond=None)[0]
         return cls(coef, middle - float(mean @ coef))
 
     def predict(self, design: Floats) -> Floats:
@@ -134,7 +140,11 @@ def design(Z: Floats, columns: Sequence[int], n_labels: Mapping[int, int]) -> Fl
 
 
 def fit_causal_model(
-    table: Table, Z: Floats, parents: Parents, mechanisms: Any
+    table: Table,
+    Z: Floats,
+    parents: Parents,
+    mechanisms: Any,
+    weight: Floats | None = None,
 ) -> CausalModel:
     """Fit every mechanism.
 
@@ -148,6 +158,8 @@ def fit_causal_model(
         Causes of each column.
     mechanisms : "linear", regressor or mapping
         What to fit, for all columns or by column.
+    weight : ndarray of shape (n,), default=None
+        Weights of the rows.
 
     Returns
     -------
@@ -169,9 +181,9 @@ def fit_causal_model(
             raise ValueError(msg)
         rows = design(Z, parents[i], n_labels)
         if isinstance(chosen[i], str):
-            fitted[i] = LinearMechanism.of(rows, Z[:, i])
+            fitted[i] = LinearMechanism.of(rows, Z[:, i], weight)
         else:
-            fitted[i] = clone(chosen[i]).fit(rows, Z[:, i])
+            fitted[i] = fit_weighted(chosen[i], rows, Z[:, i], weight, "mechanisms")
     return CausalModel(parents, order, tuple(fitted), n_labels)
 
 
@@ -182,15 +194,23 @@ def _by_column(table: Table, mechanisms: Any, parents: Parents) -> list[Any]:
         for column, mechanism in mechanisms.items():
             chosen[table.position(column, "mechanisms")] = mechanism
     for mechanism in chosen:
-        linear = isinstance(mechanism, str) and mechanism == "linear"
-        inner = getattr(mechanism, "estimator", mechanism)
-        if not linear and not (is_regressor(inner) or is_regressor(mechanism)):
+        if not (isinstance(mechanism, str) and mechanism == "linear") and not (
+            _is_regressor(mechanism)
+        ):
             msg = (
                 f"mechanisms={mechanism!r} is not allowed: it must be 'linear', a "
                 "regressor, or a mapping from columns to these"
             )
             raise ValueError(msg)
     return chosen
+
+
+def _is_regressor(mechanism: Any) -> bool:
+    if not (hasattr(mechanism, "fit") and hasattr(mechanism, "predict")):
+        return False
+    return is_regressor(getattr(mechanism, "estimator", mechanism)) or is_regressor(
+        mechanism
+    )
 
 
 def read_graph(table: Table, graph: Any) -> Parents:
@@ -212,20 +232,30 @@ def read_graph(table: Table, graph: Any) -> Parents:
     causes: list[set[int]] = [set() for _ in range(d)]
     if isinstance(graph, Mapping):
         for child, names in graph.items():
-            if isinstance(names, str | int | np.integer):
+            if isinstance(names, str) or not isinstance(names, Iterable):
                 names = [names]
             i = table.position(child, "graph")
             causes[i] |= {table.position(name, "graph") for name in names}
     elif graph is not None:
-        matrix = np.asarray(graph)
-        if matrix.shape != (d, d) or not np.isin(matrix, (0, 1)).all():
-            msg = (
-                f"graph must be a mapping from columns to their causes, or a matrix of "
-                f"0 and 1 of shape {(d, d)}, got shape {matrix.shape}"
-            )
-            raise ValueError(msg)
+        matrix = _matrix_of(graph, d)
         causes = [set(np.flatnonzero(matrix[:, i]).tolist()) for i in range(d)]
     return tuple(tuple(sorted(found)) for found in causes)
+
+
+def _matrix_of(graph: Any, d: int) -> NDArray[Any]:
+    try:
+        matrix = np.asarray(graph)
+    except ValueError:  # rows of unlike length
+        matrix = np.zeros(0)
+    good = matrix.shape == (d, d)
+    if not good or not np.isin(matrix, (0, 1)).all():
+        got = f"the values {np.unique(matrix)[:5]}" if good else f"{graph!r:.200}"
+        msg = (
+            f"graph must be a mapping from columns to their causes, or a matrix of "
+            f"0 and 1 of shape {(d, d)}, got {got}"
+        )
+        raise ValueError(msg)
+    return matrix
 
 
 def _causes_first(parents: Parents, table: Table) -> tuple[int, ...]:
@@ -242,10 +272,14 @@ def _causes_first(parents: Parents, table: Table) -> tuple[int, ...]:
     return tuple(order)
 
 
-def noise_correlation(model: CausalModel, U: Floats) -> NDArray[np.float64]:
+def noise_correlation(
+    model: CausalModel, U: Floats, weight: Floats | None = None
+) -> NDArray[np.float64]:
     """Correlation of the noise of any two columns; NaN for texts, 0 for constants."""
     d = U.shape[1]
-    centered = U - U.mean(0)
+    centered = U - weighted_mean(U, weight)
+    if weight is not None:
+        centered *= np.sqrt(weight / weight.mean())[:, None]
     size = np.sqrt((centered**2).sum(0))
     tiny = size <= 1e-12 * (1.0 + np.abs(U).max(0, initial=0.0)) * np.sqrt(len(U))
     safe = np.where(tiny, 1.0, size)

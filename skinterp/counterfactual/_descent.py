@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skinterp.counterfactual._convex import solve
-from skinterp.counterfactual._exact import noise_matrix
+from skinterp.counterfactual._exact import noise_matrix, within_noise
 from skinterp.counterfactual._search import BlackBoxSearch, Swarm
 from skinterp.counterfactual._setting import ANY, Found, Labels, Setting
 from skinterp.counterfactual._steps import Steps
@@ -106,7 +106,7 @@ class GradientSearch:
             exact = np.abs(solution) < 1e-12
             push = np.where(exact & (np.abs(push) < 1e-3), 0.0, push)
             out[:, free] += unit * np.clip(push, -radius[:, None], radius[:, None])
-            out[:, free] = np.clip(out[:, free], setting.low[free], setting.high[free])
+            out = setting.within(out)
         return out
 
 
@@ -168,7 +168,7 @@ def _solve_each(
     setting = swarm.setting
     here = (rows - swarm.Z[owner])[:, setting.free] / setting.scale[setting.free]
     if setting.slopes is not None:
-        solution = solve(problem, rough=ROUGH)
+        solution = solve(within_noise(problem, setting, swarm.U[owner]), rough=ROUGH)
         return np.where(solution.feasible[:, None], solution.step, here)
     matrices, offsets = _noise_slopes(swarm, rows, owner, here)
     out = here.copy()
@@ -176,7 +176,7 @@ def _solve_each(
         one = replace(
             problem.take(np.array([i])), matrix=matrices[i], offset=offsets[i : i + 1]
         )
-        solution = solve(one, rough=ROUGH)
+        solution = solve(within_noise(one, setting, swarm.U[owner[[i]]]), rough=ROUGH)
         if solution.feasible[0]:
             out[i] = solution.step[0]
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,8 +127,9 @@ class ExactSearch:
         present = np.full(len(Z), ANY)
         margin = np.full(len(Z), setting.margin)
         distance = np.full(len(Z), np.inf)
+        least = np.full(len(Z), -np.inf)
         going = np.arange(len(Z))
-        for _ in range(MAX_PUSHES):
+        for push in range(MAX_PUSHES):
             problem = self._problem(
                 Z[going], U[going], base[going], goal[going], margin[going], lam
             )
@@ -136,14 +137,18 @@ class ExactSearch:
             after = base[going].copy()
             unit = setting.scale[setting.free]
             after[:, setting.free] += unit * solution.step
-            after = _within(setting, after)
+            after = setting.within(after)
             reached = setting.reached(after, goal[going], present[going])
             done = solution.feasible & reached
             at = going[done]
-            found.rows[at], found.gap[at] = after[done], solution.gap[done]
+            found.rows[at] = after[done]
             found.n_iter[going] += solution.n_iter
             found.status[at] = "found"
             distance[at] = setting.objective(Z[at], U[at], after[done], lam)
+            if push == 0:  # bounds from below are those of the margin asked for
+                least = problem.size * problem.objective(solution.step) - solution.gap
+            gap = np.maximum(distance[at] - least[at], 0.0)
+            found.gap[at] = solution.gap[done] if push == 0 else gap
             # rounding inside of the model can take the last digit of the margin
             going = going[solution.feasible & ~reached]
             if not len(going):
@@ -174,7 +179,7 @@ class ExactSearch:
         normal = (self.coef[goal][:, None] - self.coef[rivals]) * unit
         own = setting.steps(U, setting.causal.abduct(base))
         spent = setting.steps(Z, base)
-        return Steps(
+        problem = Steps(
             matrix=noise_matrix(setting),
             offset=own[:, movable],
             spent=spent[:, list(setting.choices)],
@@ -185,6 +190,7 @@ class ExactSearch:
             lam=lam,
             norm=setting.norm,
         )
+        return within_noise(problem, setting, U)
 
 
 def noise_matrix(setting: Setting) -> Floats:
@@ -211,8 +217,18 @@ def combinations(choices: Mapping[int, Floats]) -> Floats:
     return np.array(list(itertools.product(*choices.values())))
 
 
-def _within(setting: Setting, after: Floats) -> Floats:
-    """Undo what rounding has put beyond a bound."""
-    free = setting.free
-    after[:, free] = np.clip(after[:, free], setting.low[free], setting.high[free])
-    return after
+def within_noise(problem: Steps, setting: Setting, U: Floats) -> Steps:
+    """Add the limits of the noise of the free columns, for rows with noise ``U``."""
+    limits = setting.noise_limits(U)
+    if limits is None:
+        return problem
+    free, n = setting.free, len(problem)
+    at = np.searchsorted(setting.movable, free)
+    matrix, offset = problem.matrix[at], problem.offset[:, at]
+    low, high = ((limit - U)[:, free] / setting.scale[free] for limit in limits)
+    both = np.broadcast_to(np.vstack([matrix, -matrix]), (n, 2 * len(at), len(at)))
+    return replace(
+        problem,
+        normal=np.concatenate([problem.normal, both], axis=1),
+        need=np.hstack([problem.need, low - offset, offset - high]),
+    )

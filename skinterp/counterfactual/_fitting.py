@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skinterp.compat import check_sample_weight
 from skinterp.counterfactual._affine import affine_scores
 from skinterp.counterfactual._setting import Labels, Setting
 from skinterp.counterfactual._table import Floats, Table
+from skinterp.counterfactual._weights import weighted_quantile, weighted_std
 
 if TYPE_CHECKING:
     from skinterp.counterfactual._brace_explainer import BraceExplainer
@@ -33,19 +35,40 @@ def check_inner(estimator: Any, n_features: int) -> None:
         raise ValueError(msg)
 
 
-def scale_of(table: Table, Z: Floats, scale: Any) -> Floats:
+def weighted_rows(
+    Z: Floats, y: NDArray[Any], sample_weight: Any
+) -> tuple[Floats, NDArray[Any], Floats | None]:
+    """Rows that have a weight, and what it is; None where all weigh the same."""
+    if sample_weight is None:
+        return Z, y, None
+    weight = check_sample_weight(
+        sample_weight, Z, dtype=np.float64, ensure_non_negative=True
+    )
+    kept = weight > 0
+    if not kept.any():
+        msg = f"sample_weight must be positive in some row, got {sample_weight!r}"
+        raise ValueError(msg)
+    return Z[kept], y[kept], weight[kept]
+
+
+def scale_of(table: Table, Z: Floats, scale: Any, weight: Floats | None) -> Floats:
     """Unit of each column; 0 where it is constant."""
     d = len(table.names)
     if not isinstance(scale, str):
-        given = np.asarray(scale, dtype=np.float64)
+        try:
+            given = np.asarray(scale, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.zeros(0)
         if given.shape != (d,) or not (np.isfinite(given) & (given > 0)).all():
             msg = f"scale must be 'std' or {d} positive numbers, got {scale!r}"
             raise ValueError(msg)
         return given
-    out: Floats = Z.std(axis=0)
+    out = weighted_std(Z, weight)
     out[out <= 1e-12 * np.abs(Z).max(axis=0, initial=0.0)] = 0.0
     for j, labels in table.texts.items():
-        share = np.bincount(Z[:, j].astype(int), minlength=len(labels)) / len(Z)
+        codes = Z[:, j].astype(int)
+        share = np.bincount(codes, weight, minlength=len(labels))
+        share = share / share.sum()
         # of two labels, the deviation of either's indicator
         out[j] = np.sqrt(max(1.0 - float((share**2).sum()), 0.0) / 2.0)
     return out
@@ -73,11 +96,12 @@ def fit_limits(explainer: BraceExplainer, Z: Floats) -> None:
 
 
 def _is_category(table: Table, Z: Floats, j: int) -> bool:
-    """Texts, and two values that both repeat."""
+    """Texts, flags, and two values that both repeat."""
     if j in table.texts:
         return True
     values, counts = np.unique(Z[:, j], return_counts=True)
-    return len(values) <= 2 and int(counts.min()) > 1
+    flag = np.isin(values, (0.0, 1.0)).all()  # of a rare label, just one is set
+    return bool(flag) or (len(values) <= 2 and int(counts.min()) > 1)
 
 
 def _choices(table: Table, categories: Any, Z: Floats) -> dict[int, Floats]:
@@ -92,7 +116,12 @@ def _choices(table: Table, categories: Any, Z: Floats) -> dict[int, Floats]:
         if isinstance(values, str) and values == "observed":
             out[j] = np.unique(Z[:, j])
         else:
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                values = [values]
             codes = [table.code(j, value, "categories") for value in values]
+            if not codes:
+                msg = f"categories lists no value for column {table.names[j]!r}"
+                raise ValueError(msg)
             out[j] = np.unique(np.array(codes, dtype=np.float64))
     return out
 
@@ -119,19 +148,43 @@ def _bounds(table: Table, bounds: Any, Z: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
+def noise_range(
+    quantiles: Any, explainer: BraceExplainer, weight: Floats | None
+) -> tuple[Floats, Floats] | None:
+    """Least and largest noise that a counterfactual may have."""
+    if quantiles is None:
+        return None
+    try:
+        start, end = (float(share) for share in quantiles)
+    except (TypeError, ValueError):
+        start, end = 1.0, 0.0
+    if not 0.0 <= start < end <= 1.0:
+        msg = (
+            "noise_quantiles must be two shares from 0 to 1, the smaller one first, "
+            f"got {quantiles!r}"
+        )
+        raise ValueError(msg)
+    noise = explainer.noise_
+    # noise that is nothing but rounding needs some room to move
+    room = 1e-6 * explainer.scale_
+    low, high = (weighted_quantile(noise, share, weight) for share in (start, end))
+    return low - room, high + room
+
+
 # -- what is asked of the model ------------------------------------------------------
 
 
 def label_function(explainer: BraceExplainer) -> Callable[[Floats], Labels]:
     """Give the position of the predicted class of rows of numbers."""
-    classes = explainer.classes_
+    order = np.argsort(explainer.classes_)  # strangers may not have sorted them
+    classes = explainer.classes_[order]
     model, table = explainer.estimator_, explainer._table
 
     def label(Z: Floats) -> Labels:
         if not len(Z):
             return np.zeros(0, dtype=np.intp)
         said = np.asarray(model.predict(table.for_estimator(Z)))
-        return np.searchsorted(classes, said.astype(classes.dtype, copy=False))
+        return order[np.searchsorted(classes, said.astype(classes.dtype, copy=False))]
 
     return label
 
@@ -169,13 +222,14 @@ def fit_solver(explainer: BraceExplainer, Z: Floats) -> str:
     label, scores = label_function(explainer), score_function(explainer)
     n_classes = len(explainer.classes_)
     explainer.score_coef_ = np.zeros((n_classes, 0))
-    if scores is not None and not _scores_decide(scores, label, trial, n_classes):
-        scores = None
+    agreed = 0.0 if scores is None else _agreement(scores, label, trial, n_classes)
+    scores = scores if agreed > 0.98 else None
     explainer._scored = scores is not None
     explainer._slopes = explainer._causal.slopes(trial)
     _note_reference(explainer, Z, label)
     coef = None
-    if scores is not None and explainer._slopes is not None:
+    # one row that scores do not decide is enough to take all proofs away
+    if scores is not None and agreed == 1.0 and explainer._slopes is not None:
         coef = affine_scores(
             explainer.estimator_, scores, trial, explainer._free, explainer.scale_
         )
@@ -207,17 +261,19 @@ def _spread(n: int, k: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n - 1, min(n, k)).astype(np.intp))
 
 
-def _scores_decide(
+def _agreement(
     scores: Callable[[Floats], Floats],
     label: Callable[[Floats], Labels],
     rows: Floats,
     n_classes: int,
-) -> bool:
-    """Whether the class of the largest score is the predicted one."""
+) -> float:
+    """Share of rows in which the predicted class has the largest score."""
     values = scores(rows)
     if values.shape != (len(rows), n_classes) or not np.isfinite(values).all():
-        return False
-    return bool((values.argmax(axis=1) == label(rows)).mean() > 0.98)
+        return 0.0
+    most = values.max(axis=1)
+    said = values[np.arange(len(rows)), label(rows)]
+    return float((said >= most - 1e-9 * (1.0 + np.abs(most))).mean())
 
 
 def _is_smooth(
@@ -259,6 +315,7 @@ def setting_of(explainer: BraceExplainer) -> Setting:
         choices=explainer._choices,
         low=explainer._low,
         high=explainer._high,
+        noise_range=explainer._noise_range,
         norm=explainer.distance,
         margin=float(explainer.margin),
         label=label_function(explainer),

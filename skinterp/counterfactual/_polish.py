@@ -13,6 +13,7 @@ Mask = NDArray[np.bool_]
 MAX_NEWTON = 12
 SLACK = 1e-11
 KINK = 1e-9  # a norm below which it has no derivative to speak of
+TINY = 1e-6  # a weight of the columns below which rounding has to be made good
 FAR = 1e6  # where steps are of size one, a sign that Newton's method is lost
 
 
@@ -176,12 +177,13 @@ def duality_gap(
     low, high, spent = problem.low[0], problem.high[0], problem.spent[0]
     at_bound = (np.abs(step - low) < 1e-9) | (np.abs(high - step) < 1e-9)
     pull = normal.T @ multipliers - matrix.T @ price
-    if not first:
-        # nothing but the noise can answer the constraints
-        fix = np.where(at_bound, 0.0, pull)
+    if first < TINY:
+        # (almost) nothing but the noise answers the constraints, and what is left to
+        # the columns is less than rounding
+        aim = _pull_of_columns(problem, step, pull)
+        fix = np.where(at_bound, 0.0, pull - aim)
         price = price + matrix @ np.linalg.lstsq(matrix.T @ matrix, fix, rcond=None)[0]
-        pull = normal.T @ multipliers - matrix.T @ price
-        pull[~at_bound] = 0.0
+        pull = np.where(at_bound, normal.T @ multipliers - matrix.T @ price, aim)
     share, rest = np.zeros(len(step)), np.zeros(len(spent))
     excess = [1.0, np.linalg.norm(price) / second if second else 1.0]
     if first and problem.norm == "l1":
@@ -200,6 +202,15 @@ def duality_gap(
         value += rest @ spent / scale + _least((share - pull) / scale, low, high)
     gap = float(problem.objective(step[None])[0] - value)
     return max(gap, 0.0) if np.isfinite(gap) else np.inf
+
+
+def _pull_of_columns(problem: Steps, step: Floats, pull: Floats) -> Floats:
+    """The nearest thing to a pull that the norm of the columns can answer."""
+    first = problem.weights[0]
+    if problem.norm == "l1" or not first:
+        return np.clip(pull, -first, first)
+    whole: Floats = problem.first_norm(step[None])
+    return first * step / np.maximum(whole, 1e-300)
 
 
 def _least_l1(weight: float, pull: Floats, low: Floats, high: Floats) -> float:

@@ -15,6 +15,7 @@ from skinterp.counterfactual._setting import ANY, Found, Labels, Setting
 from skinterp.counterfactual._table import Floats
 
 N_NEAREST = 10
+MAX_AHEAD = 48  # columns that are tried in one call of the model, over all points
 # shares of a change that are tried, sweep by sweep
 SWEEPS = (
     (0.0, 0.25, 0.5, 0.75),
@@ -71,57 +72,41 @@ class BlackBoxSearch:
         hints: Floats | None,
     ) -> Swarm:
         """Find points of the wanted class near the boundary, the best few per row."""
-        owner, rows = self._nearest(Z, U, present, target, lam)
+        swarm = Swarm(self.setting, Z, U, present, target, lam)
+        self._put_nearest(swarm)
         if hints is not None:
-            owner = np.r_[owner, np.tile(np.arange(len(Z)), len(hints))]
-            rows = np.vstack([rows, hints.reshape(-1, Z.shape[1])])
-        swarm = Swarm(self.setting, Z, U, present, target, lam, owner, rows)
-        swarm.keep(swarm.reached(swarm.owner, swarm.rows))
+            owner = np.tile(np.arange(len(Z)), len(hints))
+            swarm.add(owner, hints.reshape(-1, Z.shape[1]))
         swarm.back_to_boundary()
         swarm.keep_best(self.n_starts)
         return swarm
 
-    def _nearest(
-        self, Z: Floats, U: Floats, present: Labels, target: Labels, lam: float
-    ) -> tuple[NDArray[np.intp], Floats]:
-        """Nearest training rows of the wanted class, with what is held put in."""
-        n, m = len(Z), len(self.reference)
+    def _put_nearest(self, swarm: Swarm) -> None:
+        """Put in the nearest training rows of the wanted class, where they are so.
+
+        What is held stays, which can undo their class: where it does for all of the
+        nearest rows, the rest are tried.
+        """
+        n, m = len(swarm.Z), len(self.reference)
         owner = np.repeat(np.arange(n), m)
-        rows = self._blend(Z[owner], np.tile(self.reference, (n, 1)))
+        rows = self._blend(swarm.Z[owner], np.tile(self.reference, (n, 1)))
         labels = np.tile(self.labels, n)
-        right = labels == target[owner]
-        right = np.where(target[owner] == ANY, labels != present[owner], right)
-        cost = self.setting.objective(Z[owner], U[owner], rows, lam)
-        cost = np.where(right, cost, np.inf).reshape(n, m)
+        target, present = swarm.target[owner], swarm.present[owner]
+        right = np.where(target == ANY, labels != present, labels == target)
+        cost = np.where(right, swarm.cost(owner, rows), np.inf).reshape(n, m)
         order = np.argsort(cost, axis=1, kind="stable")
         chosen = order[:, :N_NEAREST].ravel()
         near = np.repeat(np.arange(n), min(N_NEAREST, m))
         at = (near * m + chosen)[np.isfinite(cost[near, chosen])]
-        good = self._any_reached(n, owner[at], rows[at], present, target)
-        # the held columns can undo the class of a training row: then try them all
-        lost = np.flatnonzero(~good)
+        swarm.add(owner[at], rows[at])
+        lost = np.setdiff1d(np.arange(n), swarm.owner)
         rest = np.flatnonzero(np.isin(owner, lost))
-        at = np.r_[at[good[owner[at]]], rest]
-        return owner[at], rows[at]
-
-    def _any_reached(
-        self,
-        n: int,
-        owner: NDArray[np.intp],
-        rows: Floats,
-        present: Labels,
-        target: Labels,
-    ) -> NDArray[np.bool_]:
-        good = np.zeros(n, bool)
-        reached = self.setting.reached(rows, target[owner], present[owner])
-        good[owner[reached]] = True
-        return good
+        swarm.add(owner[rest], rows[rest])
 
     def _blend(self, Z: Floats, rows: Floats) -> Floats:
         """Rows with the held columns of others, within bounds and allowed values."""
         setting, out = self.setting, Z.copy()
-        free = setting.free
-        out[:, free] = np.clip(rows[:, free], setting.low[free], setting.high[free])
+        out[:, setting.free] = setting.within(rows)[:, setting.free]
         for j, values in setting.choices.items():
             allowed = np.isin(rows[:, j], values)
             out[:, j] = np.where(allowed, rows[:, j], Z[:, j])
@@ -141,6 +126,9 @@ class Swarm:
         Their classes, and those wanted.
     lam : float
         Weight of the distance of the noise.
+
+    Attributes
+    ----------
     owner : ndarray of shape (n_points,)
         Row of each point.
     rows : ndarray of shape (n_points, d)
@@ -155,24 +143,28 @@ class Swarm:
         present: Labels,
         target: Labels,
         lam: float,
-        owner: NDArray[np.intp],
-        rows: Floats,
     ) -> None:
         self.setting, self.Z, self.U, self.lam = setting, Z, U, lam
         self.present, self.target = present, target
-        self.owner, self.rows = owner, rows
+        self.owner, self.rows = np.zeros(0, dtype=np.intp), Z[:0]
         self.n_iter = np.zeros(len(Z), dtype=np.int64)
 
     def reached(self, owner: NDArray[np.intp], rows: Floats) -> NDArray[np.bool_]:
-        """Ask the model about points of given rows."""
-        out: NDArray[np.bool_] = self.setting.reached(
-            rows, self.target[owner], self.present[owner]
-        )
-        return out
+        """Ask the model about points of given rows, those of likely noise."""
+        good = self.setting.likely(self.U[owner], rows)
+        at = owner[good]
+        good[good] = self.setting.reached(rows[good], self.target[at], self.present[at])
+        return good
 
     def cost(self, owner: NDArray[np.intp], rows: Floats) -> Floats:
         """Objective of points of given rows."""
         return self.setting.objective(self.Z[owner], self.U[owner], rows, self.lam)
+
+    def add(self, owner: NDArray[np.intp], rows: Floats) -> None:
+        """Put in those of further points that the model agrees to."""
+        good = self.reached(owner, rows)
+        self.owner = np.r_[self.owner, owner[good]]
+        self.rows = np.vstack([self.rows, rows[good]])
 
     def keep(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> None:
         """Keep some of the points."""
@@ -197,22 +189,22 @@ class Swarm:
         codes = list(self.setting.choices)
         low, width = np.zeros(len(far)), np.ones(len(far))
         grid = np.arange(1, n_points + 1) / (n_points + 1)
+        every = np.arange(len(far))
         for _ in range(n_passes):
             share = low[:, None] + width[:, None] * grid
             points = start[:, None] + share[:, :, None] * far[:, None]
             points[..., codes] = self.rows[:, None, codes]
+            # a row outside of the bounds must not be gone back to
+            points = self.setting.within(points)
             flat = points.reshape(-1, points.shape[-1])
             good = self.reached(np.repeat(self.owner, n_points), flat)
             good = np.c_[good.reshape(-1, n_points), np.ones(len(far), bool)]
             first = good.argmax(axis=1)
+            # the last one stands for the best point so far
+            points = np.concatenate([points, self.rows[:, None]], axis=1)
+            self.rows = points[every, first]
             width = width / (n_points + 1)
             low = low + first * width
-        at = low + width
-        moved = start + at[:, None] * far
-        moved[:, codes] = self.rows[:, codes]
-        exact = np.where((at >= 1.0)[:, None], self.rows, moved)
-        good = self.reached(self.owner, exact)
-        self.rows = np.where(good[:, None], exact, self.rows)
 
     def count(self, points: NDArray[np.intp]) -> None:
         """Count a round for the rows of some points."""
@@ -223,17 +215,37 @@ class Swarm:
         going = np.arange(len(self.owner))
         for grid in SWEEPS:
             cost = self.cost(self.owner[going], self.rows[going])
-            size = np.abs(self._steps(going))
-            order = np.argsort(-size, axis=1, kind="stable")
-            for place in range(int((size > 0).sum(axis=1).max(initial=0))):
-                columns = order[:, place]
-                at = self.rows[going, columns] != self.Z[self.owner[going], columns]
-                if at.any():
-                    self.count(going[at])
-                    self._take_back(going[at], columns[at], grid)
+            self._sweep(going, grid)
             better = self.cost(self.owner[going], self.rows[going]) < cost
             # a first sweep without success says nothing of smaller steps
             going = going[better] if grid is not SWEEPS[0] else going
+
+    def _sweep(self, points: NDArray[np.intp], grid: tuple[float, ...]) -> None:
+        """Try every column of every point once, the largest change first.
+
+        Few points try several columns in one call of the model, and use the answers
+        up to the first success: what is found is the same, in fewer calls.
+        """
+        size = np.abs(self._steps(points))
+        order = np.argsort(-size, axis=1, kind="stable")
+        end = (size > 0).sum(axis=1)
+        place = np.zeros(len(points), dtype=np.intp)
+        while (place < end).any():
+            todo = np.flatnonzero(place < end)
+            ahead = place[todo, None] + np.arange(max(1, MAX_AHEAD // len(todo)))
+            which, at = np.nonzero(ahead < end[todo, None])
+            ahead = ahead[which, at]
+            chosen = todo[which]
+            columns, tried = order[chosen, ahead], points[chosen]
+            moves = self.rows[tried, columns] != self.Z[self.owner[tried], columns]
+            self.count(tried[moves])
+            success = np.full(len(points), -1)
+            if moves.any():
+                done = self._take_back(tried[moves], columns[moves], grid)
+                success[chosen[moves][done]] = ahead[moves][done]
+            last = np.zeros(len(points), dtype=np.intp)
+            np.maximum.at(last, chosen, ahead)
+            place[todo] = np.where(success >= 0, success, last)[todo] + 1
 
     def _steps(self, points: NDArray[np.intp]) -> Floats:
         return self.setting.steps(self.Z[self.owner[points]], self.rows[points])
@@ -243,8 +255,12 @@ class Swarm:
         points: NDArray[np.intp],
         columns: NDArray[np.intp],
         grid: tuple[float, ...],
-    ) -> None:
-        """Keep a share of one change per point: the one that costs least."""
+    ) -> NDArray[np.intp]:
+        """Keep a share of one change per point: the one that costs least.
+
+        A point may stand there several times; its first change that succeeds is kept.
+        Which ones are is returned.
+        """
         before = self.cost(self.owner[points], self.rows[points])
         parent, moved = self._moves(points, columns, grid)
         cost = self.cost(self.owner[points[parent]], moved)
@@ -254,8 +270,9 @@ class Swarm:
         parent, moved, cost = parent[good], moved[good], cost[good]
         order = np.lexsort((cost, parent))
         parent, moved = parent[order], moved[order]
-        first = np.r_[True, np.diff(parent) > 0][: len(parent)]
+        _, first = np.unique(points[parent], return_index=True)
         self.rows[points[parent[first]]] = moved[first]
+        return parent[first]
 
     def _moves(
         self,
@@ -278,7 +295,7 @@ class Swarm:
             at = np.arange(len(chosen)), columns[chosen]
             rows[at] = start[chosen] + share * (here[chosen] - start[chosen])
             parents.append(chosen)
-            moved.append(rows)
+            moved.append(setting.within(rows))
             if noise is not None:
                 chosen = every[cause]
                 spread = noise[chosen]
@@ -293,10 +310,9 @@ class Swarm:
         """Let the consequences follow, except in what is held or listed."""
         setting = self.setting
         kept = set(range(rows.shape[1])) - set(setting.free.tolist())
-        out = setting.causal.generate(noise, {j: rows[:, j] for j in kept})
-        free = setting.free
-        out[:, free] = np.clip(out[:, free], setting.low[free], setting.high[free])
-        return out
+        return setting.within(
+            setting.causal.generate(noise, {j: rows[:, j] for j in kept})
+        )
 
     def gather(self, found: Found) -> None:
         """Write the best point of each row."""

@@ -37,6 +37,8 @@ class Setting:
         Columns that take listed values, with these.
     low, high : ndarray of shape (d,)
         Bounds.
+    noise_range : tuple of two ndarrays of shape (d,), or None
+        Least and largest noise; None leaves it free.
     norm : {"l1", "l2"}
         Norm of the change of the columns.
     margin : float
@@ -55,6 +57,7 @@ class Setting:
     choices: Mapping[int, Floats]
     low: Floats
     high: Floats
+    noise_range: tuple[Floats, Floats] | None
     norm: str
     margin: float
     label: Callable[[Floats], Labels]
@@ -64,6 +67,30 @@ class Setting:
     def movable(self) -> NDArray[np.intp]:
         """Columns that may change."""
         return np.union1d(self.free, np.array(list(self.choices), dtype=np.intp))
+
+    def within(self, after: Floats) -> Floats:
+        """Put the free columns within their bounds."""
+        out, free = after.copy(), self.free
+        out[..., free] = np.clip(after[..., free], self.low[free], self.high[free])
+        return out
+
+    def noise_limits(self, U: Floats) -> tuple[Floats, Floats] | None:
+        """Least and largest noise of given rows; what a row has is always allowed."""
+        if self.noise_range is None:
+            return None
+        low, high = self.noise_range
+        return np.minimum(low, U), np.maximum(high, U)
+
+    def likely(self, U: Floats, after: Floats) -> NDArray[np.bool_]:
+        """Say of which rows the noise lies within its limits."""
+        limits = self.noise_limits(U)
+        if limits is None:
+            return np.ones(len(after), bool)
+        noise, free = self.causal.abduct(after)[:, self.free], self.free
+        slack = 1e-9 * self.scale[free]
+        low, high = limits[0][:, free] - slack, limits[1][:, free] + slack
+        inside: NDArray[np.bool_] = ((noise >= low) & (noise <= high)).all(axis=1)
+        return inside
 
     def steps(self, before: Floats, after: Floats) -> Floats:
         """Change in scaled units; a text that changes has made one step."""

@@ -112,7 +112,7 @@ class Table:
     def code(self, j: int, value: Any, parameter: str) -> float:
         """Turn one cell into its number."""
         if j not in self.texts:
-            return float(value)
+            return self._number(j, value, parameter)
         labels = self.texts[j].tolist()
         if value not in labels:
             msg = (
@@ -121,6 +121,19 @@ class Table:
             )
             raise ValueError(msg)
         return float(labels.index(value))
+
+    def _number(self, j: int, value: Any, parameter: str) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = np.nan
+        if not np.isfinite(number):
+            msg = (
+                f"{parameter} gives {value!r} for column {self.names[j]!r}, which "
+                "holds numbers; a finite one is needed"
+            )
+            raise ValueError(msg)
+        return number
 
 
 def holds_text(column: Any) -> bool:

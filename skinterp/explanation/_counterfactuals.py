@@ -298,7 +298,8 @@ class Counterfactuals(Explanation):
         Returns
         -------
         str
-            A few lines per row.
+            A few lines per row, with numbers of five digits. It is the unrounded
+            ones in ``counterfactuals`` that the model has been asked about.
         """
         from skinterp.explanation._counterfactuals_show import say
 

@@ -35,7 +35,8 @@ def map_cells(explanation: Counterfactuals, feature_map: FeatureMap) -> dict[str
     # only where something changes: to ask a transformer takes time
     for *at, k in np.argwhere(moved):
         cells = [explanation.counterfactuals[(*at, j)] for j in owners[k]]
-        after[(*at, k)] = _cell(cells, [feature_map.sources[j] for j in owners[k]])
+        sources = [feature_map.sources[j] for j in owners[k]]
+        after[(*at, k)] = _told(_cell(cells, sources), cells, feature_map.names[k])
     out |= {"rows": rows, "counterfactuals": after}
     for name in ("steps", "own_steps"):
         value = getattr(explanation, name)
@@ -105,6 +106,19 @@ def _cell(cells: Sequence[Any], sources: Sequence[FeatureSource]) -> Any:
         if all(_value_at(s, label) == float(v) for v, s in known):
             return label
     return math.nan
+
+
+def _told(cell: Any, cells: Sequence[Any], name: str) -> Any:
+    """Refuse features that no cell is encoded by, such as two labels at once."""
+    if cell != cell:
+        values = [float(value) for value in cells]
+        msg = (
+            f"the features of column {name!r} change to {values}, which no cell "
+            "of it is encoded by. Put the steps inside of the estimator that is "
+            "explained, or hold these features."
+        )
+        raise ValueError(msg)
+    return cell
 
 
 def _value_at(source: FeatureSource, label: Any) -> float:

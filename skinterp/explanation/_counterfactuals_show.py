@@ -245,7 +245,7 @@ def _from_to(explanation: Counterfactuals, j: int) -> str:
     text = f"{_show(before)} → {_show(after)}"
     if abs(_share_that_follows(explanation, 0, j)) < 5e-4:
         return text
-    return f"{text}, after {_moved_causes(explanation, 0, j)}"
+    return f"{text}, following {_moved_causes(explanation, 0, j)}"
 
 
 def _title(explanation: Counterfactuals) -> str:

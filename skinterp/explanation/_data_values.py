@@ -132,7 +132,11 @@ class DataValues(Explanation):
             if value is not None:
                 self._set(name, np.asarray(value))
         self._set("of", int(self.of))
-        self._set("level", float(self.level))
+        try:
+            self._set("level", float(self.level))
+        except (TypeError, ValueError) as error:
+            msg = f"level={self.level!r} is not allowed: it must lie between 0 and 1"
+            raise ValueError(msg) from error
         self._set("lowest", bool(self.lowest))
 
     def _check(self) -> None:
@@ -178,10 +182,11 @@ class DataValues(Explanation):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Positions in this explanation. With weights, by their size.
+            Positions in this explanation. With weights, by the size of the part.
         """
         if self.weight is not None:
-            return np.argsort(-np.abs(self.weight), kind="stable")
+            size = self.weight if self.part is None else self.part
+            return np.argsort(-np.abs(size), kind="stable")
         sought = self.value if self.lowest else -self.value
         return np.lexsort((sought, ~self.selected))
 

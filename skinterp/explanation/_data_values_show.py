@@ -31,10 +31,10 @@ def say_values(values: DataValues) -> str:
         text = f"  - row {values.row[i]}: value {values.value[i]:.3g}"
         if values.std[i] > 0:
             text += f" ({lower[i]:.3g} to {upper[i]:.3g})"
-        if values.pulls[i]:
-            text += f", {values.pulls[i]} draws"
+        if values.pulls[i] or values.std[i] > 0:
+            text += f", {_draws(values.pulls[i])}"
         if values.std[i] > 0:
-            text += f", {end} with probability {values.probability[i]:.2g}"
+            text += f", among the {end} with probability {values.probability[i]:.2g}"
         lines.append(text + _cells(values, i))
     if len(order) > MAX_ROWS:
         lines.append(f"  ... {len(order) - MAX_ROWS} more")
@@ -44,9 +44,14 @@ def say_values(values: DataValues) -> str:
     return "\n".join(lines)
 
 
+def _draws(count: int) -> str:
+    return f"{count} draw{'' if count == 1 else 's'}" if count else "never drawn"
+
+
 def _held_out(values: DataValues) -> str:
     rest = int(np.isnan(values.probability).sum())
-    return f" ({rest} are no candidates)" if rest else ""
+    verb = "is no candidate" if rest == 1 else "are no candidates"
+    return f" ({rest} {verb})" if rest else ""
 
 
 def _cells(values: DataValues, i: int) -> str:
@@ -67,7 +72,7 @@ def _cell(cell: object) -> str:
 
 
 def say_sources(values: DataValues) -> str:
-    """Rows whose draws made one value, by their weights."""
+    """Rows whose draws made one value, by what they add to it."""
     assert values.weight is not None
     assert values.part is not None
     order = values.by_value()
@@ -78,7 +83,7 @@ def say_sources(values: DataValues) -> str:
     for i in order[:MAX_ROWS]:
         lines.append(
             f"  - row {values.row[i]}: {values.part[i]:+.3g}, weight "
-            f"{values.weight[i]:.3g}, {values.pulls[i]} draws{_cells(values, i)}"
+            f"{values.weight[i]:.3g}, {_draws(values.pulls[i])}{_cells(values, i)}"
         )
     if len(order) > MAX_ROWS:
         lines.append(f"  ... {len(order) - MAX_ROWS} more")

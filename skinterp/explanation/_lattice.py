@@ -304,7 +304,8 @@ class Lattice(Explanation):
         Returns
         -------
         ndarray of shape (n_concepts, n_attributes), bool
-            At most one True per attribute.
+            At most one True per attribute of a global lattice; in a local one, which
+            holds single ways up, an attribute may be new on several of them.
         """
         above = np.zeros_like(self.intents)
         np.logical_or.at(above, self.edges[:, 0], self.intents[self.edges[:, 1]])

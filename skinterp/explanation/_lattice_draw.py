@@ -23,6 +23,7 @@ MAX_DRAWN = 60
 MAX_LINES = 4
 SWEEPS = 24
 LETTERS = 14
+SHARE = 0.775  # of a figure's width, for the axes
 NODE, EDGE, MARK = "#3b6ea5", "0.65", "#d1632a"
 
 
@@ -39,19 +40,21 @@ class Layout:
 def draw_lattice(lattice: Lattice, ax: Axes | None) -> Axes:
     """Circles by layers, edges, new attributes above and rows below."""
     shown = _part_to_draw(lattice)
-    layout = lay_out(shown.edges, len(shown.concept))
     above, below = _labels(shown)
+    inches = _widths(above, below)
+    step = float(inches.max(initial=0.0))
+    layout = lay_out(shown.edges, len(shown.concept), inches / max(step, 0.01))
     lines = [t.count("\n") + 1 for t in (*above, *below) if t]
-    width = float(np.ptp(layout.x)) if len(layout.x) else 0.0
     height = float(layout.level.max(initial=0)) * (0.7 + 0.13 * max(lines, default=1))
-    letters = max((len(x) for t in (*above, *below) for x in t.split("\n")), default=0)
-    step = 0.35 + 0.066 * min(letters, LETTERS + 1)
-    ax = make_axes(ax, min(26.0, max(5.0, 1.6 + step * width)), max(3.0, 1.6 + height))
+    left = float(layout.x.min()) - 0.6 if len(layout.x) else -1.0
+    right = float(layout.x.max()) + 0.6 if len(layout.x) else 1.0
+    width = min(26.0, max(4.0, step * (right - left) / SHARE))
+    ax = make_axes(ax, width, max(3.0, 1.6 + height))
     _draw_edges(ax, layout)
     _draw_nodes(ax, shown, layout)
     _write(ax, layout, above, below)
     ax.set_axis_off()
-    ax.set_xlim(layout.x.min(initial=0.0) - 0.75, layout.x.max(initial=0.0) + 0.75)
+    ax.set_xlim(left, right)
     ax.set_ylim(-float(layout.level.max(initial=0)) - 0.55, 0.55)
     ax.set_title(_tell(lattice, shown), fontsize="small", loc="left")
     return ax
@@ -98,6 +101,13 @@ def _labels(shown: Lattice) -> tuple[list[str], list[str]]:
     return above, [str(size) for _, _, size in sizes]
 
 
+def _widths(above: list[str], below: list[str]) -> NDArray[np.float64]:
+    """Inches that the labels of each concept take, with a gap."""
+    pairs = zip(above, below, strict=True)
+    longest = [max(map(len, "\n".join(pair).split("\n"))) for pair in pairs]
+    return 0.2 + 0.078 * np.maximum(np.array(longest, dtype=np.float64), 3.0)
+
+
 def _stack(names: list[str]) -> str:
     """Names below each other, long ones broken; the lines left out are counted."""
     lines: list[str] = []
@@ -113,8 +123,13 @@ def _stack(names: list[str]) -> str:
 # -- layout ----------------------------------------------------------------------------
 
 
-def lay_out(edges: NDArray[np.int64], n: int) -> Layout:
-    """Place concepts in layers such that edges cross little (after Sugiyama)."""
+def lay_out(
+    edges: NDArray[np.int64], n: int, room: NDArray[np.float64] | None = None
+) -> Layout:
+    """Place concepts in layers such that edges cross little (after Sugiyama).
+
+    ``room`` is the width of each concept; the widest is 1, as all are where not given.
+    """
     level = levels_of(edges, n)
     layers: list[list[int]] = [[] for _ in range(int(level.max(initial=0)) + 1)]
     for c in range(n):
@@ -130,7 +145,9 @@ def lay_out(edges: NDArray[np.int64], n: int) -> Layout:
         chains.append([high, *between, low])
     up, down = _neighbours(chains, total)
     _order_layers(layers, up, down, total)
-    x = _place(layers, up, down, total, n)
+    widths = np.full(total, 0.25)
+    widths[:n] = 1.0 if room is None else room
+    x = _place(layers, up, down, widths)
     return Layout(layers, chains, x, np.array(levels, dtype=np.int64))
 
 
@@ -197,18 +214,16 @@ def _place(
     layers: list[list[int]],
     up: list[list[int]],
     down: list[list[int]],
-    total: int,
-    n: int,
+    room: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Coordinates: towards the neighbours, no nearer to each other than allowed."""
-    x = _places(layers, total)
+    x = _places(layers, len(room))
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 == 0 else layers[::-1]:
             near = [
                 np.mean(x[up[v] + down[v]]) if up[v] + down[v] else x[v] for v in layer
             ]
-            room = np.array([1.0 if v < n else 0.5 for v in layer])
-            gaps = np.maximum((room[:-1] + room[1:]) / 2, 0.3)
+            gaps = (room[layer[:-1]] + room[layer[1:]]) / 2
             x[layer] = _apart(np.array(near, dtype=float), gaps)
     return x
 

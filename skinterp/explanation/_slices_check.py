@@ -26,6 +26,14 @@ NEVER = Literal(0, categories=())
 SETS = (list, set, frozenset, tuple, np.ndarray)
 
 
+def labels_of(cell: Any) -> list[Any]:
+    """Labels of a cell that may hold several; missing ones are none."""
+    import pandas as pd
+
+    labels = list(cell) if isinstance(cell, SETS) else [cell]
+    return [x for x in labels if isinstance(x, SETS) or not pd.isna(x)]
+
+
 def check_arrays(slices: SliceSet) -> None:
     """Raise ValueError where the arrays of a slice set do not fit together."""
     from skinterp.explanation._slices import PER_LITERAL, PER_SLICE
@@ -91,10 +99,7 @@ def _mask(slices: SliceSet, literal: Literal, X: Any, dtype: str) -> NDArray[np.
         return literal.mask(*read_feature(X, names, j, dtype))
     labels = set(literal.categories or ())
     return np.array(
-        [
-            isinstance(cell, SETS) and not labels.isdisjoint(cell)
-            for cell in read_column(X, names, j)
-        ],
+        [not labels.isdisjoint(labels_of(cell)) for cell in read_column(X, names, j)],
         dtype=bool,
     )
 

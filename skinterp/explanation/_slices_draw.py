@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skinterp.explanation._drawing import make_axes, shorten
-from skinterp.explanation._slices_show import say_slice
+from skinterp.explanation._slices_show import say_shrinkage, say_slice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def draw_slices(slices: SliceSet, ax: Axes | None) -> Axes:
         ax.annotate(
             str(place),
             (slices.size[s], slices.performance[s]),
-            xytext=(5, 4),
+            xytext=(6, 6),
             textcoords="offset points",
             fontsize="small",
             color=COVER,
@@ -56,6 +56,7 @@ def draw_slices(slices: SliceSet, ax: Axes | None) -> Axes:
     ax.set_xlabel("rows of the slice, among those searched")
     ax.set_ylabel(shorten(str(slices.target_names[0]), 30))
     _name_cover(slices, ax)
+    ax.set_title(say_shrinkage(slices), loc="left", fontsize="medium")
     return ax
 
 
@@ -105,11 +106,14 @@ def draw_rows(slices: SliceSet, ax: Axes | None) -> Axes:
     ax.plot(slices.performance[own], rows, "o", color=COVER, ms=4, alpha=0.5)
     ax.lines[-1].set_label("its slices, as found")
     if slices.held_performance is not None:
-        ax.plot(slices.held_performance[own], rows, "|", color=HELD, ms=8, alpha=0.7)
+        ax.plot(slices.held_performance[own], rows, "|", color=HELD, ms=13, mew=2)
         ax.lines[-1].set_label("its slices, held out")
     if slices.expected is not None:
-        ax.plot(slices.expected[:n], np.arange(n), "kd", ms=4, label="expected")
-    ax.axvline(slices.overall, color="0.3", lw=1, label="overall")
+        ax.plot(slices.expected[:n], np.arange(n), "kd", ms=3.5, label="expected")
+    overall, label = slices.held_overall, "overall, held out"
+    if not slices.n_held:
+        overall, label = slices.overall, "overall"
+    ax.axvline(overall, color="0.3", lw=1, label=label)
     ax.set_yticks(np.arange(n), [str(i) for i in range(n)], fontsize="small")
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_ylabel(slices.unit)

@@ -61,20 +61,39 @@ def say_slices(slices: SliceSet) -> str:
 
 def _say_held(slices: SliceSet) -> list[str]:
     """The gap that remains: what a reader should believe."""
-    left = slices.held_gaps
-    if left is None or slices.held_size is None:
+    if slices.held_gaps is None:
         return ["Not estimated on other rows: the gaps below look larger than they are"]
-    chosen = slices.cover if len(slices.cover) else np.arange(slices.n_slices)
-    known = chosen[slices.held_size[chosen] > 0]
-    if not len(known):
+    medians = _median_gaps(slices)
+    if medians is None:
         return [f"None of the {slices.n_held} rows held out lies in a slice"]
-    found, held = np.median(slices.gaps[known]), np.median(left[known])
+    found, held = medians
     return [
         f"On {slices.n_held} rows held out the median slice "
         f"{'of the cover ' if len(slices.cover) else ''}has "
         f"{_say_gap(slices, held)} than overall ({slices.held_overall:.3g}); where it "
         f"was found {_say_gap(slices, found)} (optimism {found - held:.2g})"
     ]
+
+
+def _median_gaps(slices: SliceSet) -> tuple[float, float] | None:
+    """Gap of the median slice of the cover, as found and held out."""
+    left = slices.held_gaps
+    if left is None or slices.held_size is None:
+        return None
+    chosen = slices.cover if len(slices.cover) else np.arange(slices.n_slices)
+    known = chosen[slices.held_size[chosen] > 0]
+    if not len(known):
+        return None
+    return float(np.median(slices.gaps[known])), float(np.median(left[known]))
+
+
+def say_shrinkage(slices: SliceSet) -> str:
+    """What remains of the gap, in the few words of a title."""
+    medians = _median_gaps(slices)
+    if medians is None:
+        return "not estimated on rows held out"
+    found, held = medians
+    return f"median gap of the cover: {held:.2g} held out, {found:.2g} as found"
 
 
 def _say_found(slices: SliceSet) -> str:

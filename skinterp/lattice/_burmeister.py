@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +29,8 @@ def read_burmeister(
     Returns
     -------
     pandas.DataFrame
-        Truth values, with the objects as index and the attributes as columns.
+        Truth values, with the objects as index and the attributes as columns; spaces
+        around names are dropped.
 
     Raises
     ------
@@ -51,47 +53,69 @@ def read_burmeister(
     import pandas as pd
 
     text = Path(path).read_text(encoding=encoding).removeprefix("\ufeff")
-    lines = text.splitlines()
-    if not lines or lines[0].strip() != "B":
+    lines = text.removesuffix("\n").split("\n")  # names may hold other separators
+    if lines[0].strip() != "B":
         msg = f"{path} is not in Burmeister's format: line 1 must be 'B'"
         raise ValueError(msg)
-    at, sizes = _read_sizes(path, lines)
-    n, m = sizes
-    if at < len(lines) and not lines[at].strip():
-        at += 1
-    needed = at + 2 * n + m
-    if len(lines) < needed:
-        msg = (
-            f"{path} ends at line {len(lines)}, but {n} objects and {m} attributes "
-            f"need {needed} lines"
-        )
-        raise ValueError(msg)
-    objects, attributes = lines[at : at + n], lines[at + n : at + n + m]
-    crosses = np.zeros((n, m), dtype=bool)
-    for i, line in enumerate(lines[at + n + m : needed]):
-        row = line.strip()
-        if len(row) != m or set(row.upper()) - {"X", "."}:
-            msg = (
-                f"{path}, line {at + n + m + i + 1}: {line!r} must hold {m} signs, X "
-                "or a full stop"
-            )
-            raise ValueError(msg)
-        crosses[i] = [sign in "xX" for sign in row]
-    return pd.DataFrame(crosses, index=_strip(objects), columns=_strip(attributes))
+    errors = []
+    for at, n, m in _read_sizes(path, lines):
+        try:
+            crosses, objects, attributes = _read_rest(path, lines, at, n, m)
+        except ValueError as error:
+            errors.append(error)
+            continue
+        return pd.DataFrame(crosses, index=_strip(objects), columns=_strip(attributes))
+    raise errors[0]
 
 
-def _read_sizes(path: Any, lines: list[str]) -> tuple[int, tuple[int, int]]:
-    """Numbers of objects and attributes, and the line after; a name may stand before.
+def _read_sizes(path: Any, lines: list[str]) -> list[tuple[int, int, int]]:
+    """Where the names begin, and the numbers of objects and attributes.
 
-    The name's line may be empty, and some programs leave it out.
+    A name may stand before the numbers. Its line may be empty, and some programs leave
+    it out: then a name that is a number can be taken for one of them, so that there
+    are two ways to read the file.
     """
+    found = []
     for first in (2, 1):
         after = [(i, lines[i].strip()) for i in range(first, len(lines))]
         numbers = [(i, text) for i, text in after if text][:2]
         if len(numbers) == 2 and all(text.isdecimal() for _, text in numbers):
-            return numbers[1][0] + 1, (int(numbers[0][1]), int(numbers[1][1]))
-    msg = f"{path}: the numbers of objects and attributes must follow the name (line 3)"
-    raise ValueError(msg)
+            found.append((numbers[1][0] + 1, int(numbers[0][1]), int(numbers[1][1])))
+    if not found:
+        msg = (
+            f"{path}: the numbers of objects and attributes must follow the name, each "
+            "on its line (lines 3 and 4)"
+        )
+        raise ValueError(msg)
+    return found
+
+
+def _read_rest(
+    path: Any, lines: list[str], at: int, n: int, m: int
+) -> tuple[NDArray[np.bool_], list[str], list[str]]:
+    """Crosses, objects and attributes, which begin at a line."""
+    if at < len(lines) and not lines[at].strip():
+        at += 1
+    start = at + n + m
+    rest = [(i, x.strip()) for i, x in enumerate(lines) if i >= start]
+    rest = [(i, row) for i, row in rest if row or m == 0][:n]
+    if len(lines) < start or len(rest) < n:
+        msg = (
+            f"{path} ends at line {len(lines)}, but {n} objects and {m} attributes "
+            f"need {start + n} lines"
+        )
+        raise ValueError(msg)
+    objects, attributes = lines[at : at + n], lines[at + n : at + n + m]
+    crosses = np.zeros((n, m), dtype=bool)
+    for i, (line, row) in enumerate(rest):
+        if len(row) != m or set(row) - set("xX."):
+            msg = (
+                f"{path}, line {line + 1}: {row!r} must hold {m} signs, X or a full "
+                "stop"
+            )
+            raise ValueError(msg)
+        crosses[i] = [sign in "xX" for sign in row]
+    return crosses, objects, attributes
 
 
 def _strip(names: list[str]) -> list[str]:
@@ -145,14 +169,15 @@ def write_burmeister(
     if table.ndim != 2:
         msg = f"X must have two dimensions, got the shape {table.shape}"
         raise ValueError(msg)
-    wrong = [cell for cell in table.ravel().tolist() if cell not in (0, 1)]
+    wrong = [cell for cell in table.ravel().tolist() if not _is_truth(cell)]
     if wrong:
         msg = f"X holds {wrong[0]!r}; a context holds truth values, or 0 and 1"
         raise ValueError(msg)
     n, m = table.shape
-    framed = hasattr(X, "index") and hasattr(X, "columns")
-    rows = _names(objects, X.index if framed else None, "g", n, "objects")
-    columns = _names(attributes, X.columns if framed else None, "m", m, "attributes")
+    own = getattr(X, "columns", None)
+    index = getattr(X, "index", None) if own is not None else None
+    rows = _names(objects, index, "g", n, "objects")
+    columns = _names(attributes, own, "m", m, "attributes")
     crosses = ["".join("X" if cell else "." for cell in row) for row in table.tolist()]
     head = ["B", _one_line(name), str(n), str(m), ""]
     text = "\n".join([*head, *rows, *columns, *crosses]) + "\n"
@@ -168,8 +193,13 @@ def _names(given: Any, own: Any, letter: str, n: int, what: str) -> list[str]:
     return [_one_line(str(name)) for name in names]
 
 
+def _is_truth(cell: Any) -> bool:
+    kinds = bool | int | float | np.bool_ | np.number
+    return isinstance(cell, kinds) and cell in (0, 1)
+
+
 def _one_line(name: str) -> str:
-    if len(name.splitlines()) > 1:
+    if "\n" in name or "\r" in name:
         msg = f"the name {name!r} has a line break, which the format cannot hold"
         raise ValueError(msg)
     return name

@@ -241,7 +241,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         self.__dict__.pop("intents_", None)  # an interrupted fit leaves no old half
         columns = read_columns(self, X, reset=True)
         self._scale(columns, X)
-        table = self._table(columns)
+        table = self._table(columns, X)
         context = engine.Context.of(table)
         intents, sizes = self._find(context)
         self._keep(context, X)
@@ -304,7 +304,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
             True where a row has an attribute.
         """
         check_is_fitted(self, "intents_")
-        return self._table(read_columns(self, X, reset=False))
+        return self._table(read_columns(self, X, reset=False), X)
 
     def closure(self, attributes: ArrayLike | Sequence[str]) -> Any:
         """Add to attributes all those that the training rows with them share.
@@ -375,9 +375,9 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        few = {"max_concepts": 150, "overflow": "iceberg", "sparse_output": False}
-        scaled = {"scaling": "ordinal", "n_thresholds": 2, "implications": True}
-        return [few, {**few, **scaled, "max_implications": 200}]
+        few = {"max_concepts": 30, "overflow": "iceberg", "sparse_output": False}
+        scaled = {"scaling": "ordinal", "n_thresholds": 1, "implications": True}
+        return [few, {**few, **scaled, "max_implications": 50}]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intents_")  # what fit sets last
@@ -406,7 +406,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         """Keep the table as plain arrays, and the names of its rows."""
         self._packed = {name: getattr(context, name) for name in engine.FIELDS}
         self.n_objects_ = context.n_objects
-        index = getattr(X, "index", None) if hasattr(X, "columns") else None
+        index: Any = getattr(X, "index", None) if hasattr(X, "columns") else None
         named = index is not None and type(index).__name__ != "RangeIndex"
         self._object_names = tuple(map(str, index)) if named else ()
 
@@ -435,8 +435,10 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
         self._attributes = attribute_fields(literals, names, dtypes)
         self.attribute_names_ = np.array(name_attributes(literals, names, dtypes))
 
-    def _table(self, columns: Any) -> Bools:
-        return attribute_table(columns, self._attributes)
+    def _table(self, columns: Any, X: Any) -> Bools:
+        names = feature_names_of(self)
+        dates = date_columns(X, len(names))
+        return attribute_table(columns, self._attributes, names, dates)
 
     def _bar(self, what: str) -> Any:
         return partial(_show, what=what) if self.verbose else engine.plain

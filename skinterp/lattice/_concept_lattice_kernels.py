@@ -33,6 +33,8 @@ from skinterp.lattice._set_kernels import (
 START, EXTENT, CHILDREN, NEXT, LOG, PROJECTION = range(6)
 # columns of the table of projections; their rows and columns lie in two pools
 IDS, COLUMNS, WIDTH = range(3)
+# typed: for a constant 0 numba would compile what it is handed to a second time
+ROOT = np.int64(0)
 
 
 class Search(NamedTuple):
@@ -221,7 +223,10 @@ def start_search(
     first: int,
     min_size: int,
 ) -> tuple[Search, Pools]:
-    """Search whose first node is the child of the top that ``first`` makes."""
+    """Search whose first node is the child of the top that ``first`` makes.
+
+    Its columns are not packed yet: ``narrow`` has to be called for the node.
+    """
     (m, n_words), wm = columns.shape, rows.shape[1]
     levels = np.zeros((m + 3, 6), dtype=np.int64)
     projections = np.zeros((m + 4, 3), dtype=np.int64)
@@ -236,68 +241,23 @@ def start_search(
     no_words, no_ints = np.empty(1, dtype=np.uint64), np.empty(1, dtype=np.int64)
     extent = columns[first].copy()
     ids = np.arange(len(rows))
-    pools = Pools(ids, no_words, extent, no_ints, no_ints, no_words)
-    return search, narrow(search, pools, 0, count_bits(extent))
+    return search, Pools(ids, no_words, extent, no_ints, no_ints, no_words)
 
 
 @njit(cache=True, nogil=True)
-def enumerate_branch(
-    rows: Words,
-    columns: Words,
-    weights: Ints,
-    root_intent: Words,
-    root_gained: Words,
-    first: int,
-    min_size: int,
-    limit: int,
-    counter: Ints,
-) -> tuple[Words, Ints]:
-    """Concepts below the top whose first new attribute is ``first``.
-
-    Stops early once ``counter``, which all branches share, exceeds ``limit``.
-    """
-    m, wm = len(columns), rows.shape[1]
-    search, pools = start_search(
-        rows, columns, weights, root_intent, root_gained, first, min_size
-    )
-    levels, projections, intents = search.levels, search.projections, search.intents
-    out, sizes = np.empty(wm, dtype=np.uint64), np.empty(1, dtype=np.int64)
-    n_out, n_log, d, fresh = 0, 0, 0, True
-    while d >= 0:
-        if fresh:
-            p, at = levels[d, PROJECTION], levels[d, EXTENT]
-            n_words = projections[p, WIDTH]
-            children = levels[d, CHILDREN]
-            room = at + 2 * n_words + wm
-            if (
-                room > len(pools.extents)
-                or children + m > len(pools.children)
-                or n_log + m > len(pools.log_j)
-            ):
-                pools = reserve(pools, room, children + m, n_log + m, wm)
-            levels[d + 1, CHILDREN], n_log = scan(search, pools, d, n_log)
-            levels[d, NEXT] = children
-            out, sizes = grown(out, (n_out + 1) * wm), grown(sizes, n_out + 1)
-            copy(intents[d], out[n_out * wm :], wm)
-            sizes[n_out] = count_rows(
-                pools.extents[at:], n_words, pools.ids[projections[p, IDS] :], weights
-            )
-            n_out += 1
-            counter[0] += 1
-            if counter[0] > limit:
-                break
-        fresh = levels[d, NEXT] < levels[d + 1, CHILDREN]
-        if fresh:
-            j = pools.children[levels[d, NEXT]]
-            levels[d, NEXT] += 1
-            few = enter(search, pools, d, j, n_log)
-            d += 1
-            if few > 0:
-                pools = narrow(search, pools, d, few)
-        else:
-            n_log = forget(search, pools, n_log, levels[d, LOG])
-            d -= 1
-    return out[: n_out * wm], sizes[:n_out]
+def make_room(search: Search, pools: Pools, d: int, n_log: int) -> Pools:
+    """Pools in which node d can be scanned."""
+    levels, (m, wm) = search.levels, search.gained.shape
+    n_words = search.projections[levels[d, PROJECTION], WIDTH]
+    room = levels[d, EXTENT] + 2 * n_words + wm
+    children = levels[d, CHILDREN] + m
+    if (
+        room > len(pools.extents)
+        or children > len(pools.children)
+        or n_log + m > len(pools.log_j)
+    ):
+        return reserve(pools, room, children, n_log + m, wm)
+    return pools
 
 
 @njit(cache=True, nogil=True)
@@ -312,25 +272,45 @@ def enumerate_branches(
     limit: int,
     counter: Ints,
 ) -> tuple[Words, Ints]:
-    """Concepts of several branches: their intents, one after the other, and sizes."""
-    wm, n = rows.shape[1], 0
-    out, sizes = np.empty(wm, dtype=np.uint64), np.empty(1, dtype=np.int64)
+    """Concepts below the top whose first new attribute is one of ``firsts``.
+
+    Gives their intents, one after the other, and sizes. Stops early once ``counter``,
+    which all branches share, exceeds ``limit``.
+    """
+    wm, n_out = rows.shape[1], 0
+    out, sizes = np.empty(64 * wm, dtype=np.uint64), np.empty(64, dtype=np.int64)
     for first in firsts:
-        words, more = enumerate_branch(
-            rows,
-            columns,
-            weights,
-            root_intent,
-            root_gained,
-            first,
-            min_size,
-            limit,
-            counter,
+        search, pools = start_search(
+            rows, columns, weights, root_intent, root_gained, first, min_size
         )
-        out, sizes = grown(out, n * wm + len(words)), grown(sizes, n + len(more))
-        copy(words, out[n * wm :], len(words))
-        copy(more, sizes[n:], len(more))
-        n += len(more)
-        if counter[0] > limit:
-            break
-    return out[: n * wm], sizes[:n]
+        levels, projections = search.levels, search.projections
+        d, n_log, fresh, few = ROOT, ROOT, True, count_bits(pools.extents)
+        while d >= 0 and counter[0] <= limit:
+            if few > 0:
+                pools = narrow(search, pools, d, few)
+            if fresh:
+                pools = make_room(search, pools, d, n_log)
+                levels[d, NEXT] = levels[d, CHILDREN]
+                levels[d + 1, CHILDREN], n_log = scan(search, pools, d, n_log)
+                out, sizes = grown(out, (n_out + 1) * wm), grown(sizes, n_out + 1)
+                copy(search.intents[d], out[n_out * wm :], wm)
+                p = levels[d, PROJECTION]
+                sizes[n_out] = count_rows(
+                    pools.extents[levels[d, EXTENT] :],
+                    projections[p, WIDTH],
+                    pools.ids[projections[p, IDS] :],
+                    weights,
+                )
+                n_out += 1
+                counter[0] += 1
+            fresh = levels[d, NEXT] < levels[d + 1, CHILDREN]
+            if fresh:
+                j = pools.children[levels[d, NEXT]]
+                levels[d, NEXT] += 1
+                few = enter(search, pools, d, j, n_log)
+                d += 1
+            else:
+                few = 0
+                n_log = forget(search, pools, n_log, levels[d, LOG])
+                d -= 1
+    return out[: n_out * wm], sizes[:n_out]

@@ -21,6 +21,7 @@ from skinterp.lattice._order_kernels import (
     extents_of,
     find_sets,
     memberships,
+    sort_edges,
     stabilities,
 )
 from skinterp.lattice._set_kernels import scan_root
@@ -224,16 +225,14 @@ def covers(
     """Pairs (lower, upper) of neighbours in the order of the concepts, sorted."""
     packed = context.pack(intents)
     table = build_index(packed)
-    lengths = intents.sum(axis=1)
     bottom = len(sizes) - 1 if sizes[-1] == 0 else -1
-    fixed = (packed, lengths, table, context.rows, context.columns, bottom)
+    fixed = (packed, table, context.rows, context.columns, bottom)
     tasks = [
         (start, min(start + CHUNK, len(sizes)), *fixed)
         for start in range(0, len(sizes), CHUNK)
     ]
     parts = list(bar(_each(cover_edges, tasks, n_jobs), len(tasks)))
-    edges = np.concatenate(parts).reshape(-1, 2)
-    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+    return sort_edges(np.concatenate(parts), len(sizes)).reshape(-1, 2)
 
 
 def stability(sizes: Ints, edges: Ints) -> NDArray[np.float64]:

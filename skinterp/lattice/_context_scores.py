@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +33,7 @@ def ranking_scores(
     Raises
     ------
     ValueError
-        If the shapes differ, or no pair is true.
+        If the shapes differ, scores hold NaN, or no pair is true.
 
     See Also
     --------
@@ -55,7 +56,7 @@ def ranking_scores(
 
 def context_scores(
     scores: ArrayLike, truth: ArrayLike, *, thresholds: ArrayLike = (0.5,)
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Any]:
     """Compare a table, cut at thresholds, with a known context.
 
     Parameters
@@ -77,7 +78,7 @@ def context_scores(
     Raises
     ------
     ValueError
-        If the shapes differ, or no pair is true.
+        If the shapes differ, scores hold NaN, or no pair is true.
 
     See Also
     --------
@@ -104,7 +105,14 @@ def context_scores(
 def _pair(
     scores: ArrayLike, truth: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    numbers, known = np.asarray(scores, dtype=np.float64), np.asarray(truth, dtype=bool)
+    numbers, given = np.asarray(scores, dtype=np.float64), np.asarray(truth)
+    if np.isnan(numbers).any():
+        msg = "scores holds NaN; allowed are numbers"
+        raise ValueError(msg)
+    if given.dtype.kind not in "biuf" or not ((given == 0) | (given == 1)).all():
+        msg = "truth must hold truth values, or 0 and 1, and nothing else"
+        raise ValueError(msg)
+    known = given.astype(bool)
     if numbers.shape != known.shape or numbers.ndim != 2:
         msg = (
             "scores and truth must have one shape (n_objects, n_attributes), got "

@@ -58,20 +58,33 @@ def name_attributes(
     literals: Sequence[Literal], names: Sequence[str], dtypes: Sequence[str]
 ) -> list[str]:
     """Put the attributes into words, each different."""
-    words, times = [], Counter[str]()
+    words: list[str] = []
     for literal in literals:
         j = literal.feature
         word = names[j] if is_flag(literal) else say(literal, names[j], dtypes[j])
+        words.append(word)
+    return number_doubles(words)
+
+
+def number_doubles(words: Sequence[str]) -> list[str]:
+    """Put a number behind words that occur again, such that all are different."""
+    taken, out, times = set(words), [], Counter[str]()
+    for word in words:
         times[word] += 1
-        words.append(word if times[word] == 1 else f"{word} ({times[word]})")
-    return words
+        new = word
+        while times[word] > 1 and new in taken:
+            new = f"{word} ({times[word]})"
+            times[word] += new in taken
+        taken.add(new)
+        out.append(new)
+    return out
 
 
 def read_sets(names: NDArray[np.str_], attributes: Any) -> tuple[Bools, bool]:
     """Sets as truth values, and whether they were given by names."""
     m = len(names)
     given = np.asarray(attributes)
-    if given.dtype.kind in "US" or (given.size == 0 and given.ndim == 1):
+    if given.ndim == 1 and all(isinstance(name, str) for name in given.tolist()):
         position = {name: k for k, name in enumerate(names)}
         unknown = [name for name in given.tolist() if name not in position]
         if unknown:
@@ -86,9 +99,10 @@ def read_sets(names: NDArray[np.str_], attributes: Any) -> tuple[Bools, bool]:
         given.ndim not in (1, 2)
         or given.shape[-1] != m
         or given.dtype.kind not in "biuf"
+        or not ((given == 0) | (given == 1)).all()
     ):
         msg = (
-            f"attributes must be names, or truth values of shape ({m},) or "
+            f"attributes must be a list of names, or truth values of shape ({m},) or "
             f"(n_sets, {m}); got {given.dtype} of shape {given.shape}"
         )
         raise ValueError(msg)
@@ -112,9 +126,7 @@ def name_concepts(lattice: ConceptLattice, input_features: Any) -> NDArray[Any]:
     words = [
         " & ".join(lattice.attribute_names_[held]) or "all" for held in lattice.intents_
     ]
-    times = Counter(words)
-    words = [w if times[w] == 1 else f"{w} ({i})" for i, w in enumerate(words)]
-    return np.array(words, dtype=object)
+    return np.array(number_doubles(words), dtype=object)
 
 
 def _fields(lattice: ConceptLattice) -> dict[str, Any]:

@@ -40,7 +40,8 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
     ----------
     attributes : sequence of str, default=None
         The attributes, as they stand in a sentence; the columns of the table. None,
-        for scores that are given, calls them ``m0``, ``m1``, ...
+        for scores that are given, takes the columns of a frame, or calls them ``m0``,
+        ``m1``, ...
     patterns : sequence of str, default=None
         Sentences that hold ``[MASK]`` and ``{attribute}``, such as
         ``"The [MASK] is an animal that can {attribute}."``.
@@ -149,7 +150,8 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
         ----------
         X : sequence of str, or array-like
             Names of the objects; without a scorer, their scores, of shape (n_patterns,
-            n_objects, n_attributes) or, of one pattern, (n_objects, n_attributes).
+            n_objects, n_attributes) or, of one pattern, (n_objects, n_attributes); a
+            frame of these names its objects and attributes.
         y : object, default=None
             Not used.
 
@@ -160,10 +162,13 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
         """
         self.__dict__.pop("context_", None)
         pooled, objects = self._pool(X)
-        if len(pooled) == 0:
-            msg = "X holds 0 objects (samples), at least 1 is needed"
+        if 0 in pooled.shape:
+            msg = (
+                f"X holds {len(pooled)} objects (samples) and {pooled.shape[1]} "
+                "attributes, at least 1 of each is needed"
+            )
             raise ValueError(msg)
-        self.attribute_names_ = self._names(pooled.shape[1])
+        self.attribute_names_ = self._names(pooled.shape[1], X)
         low, high = pooled.min(axis=0), pooled.max(axis=0)
         if self.normalize == "global":
             low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
@@ -203,6 +208,8 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "context_")
         pooled, _ = self._pool(X)
+        if self.scorer is None:
+            _check_columns(X, self.attribute_names_.tolist())
         if pooled.shape[1] != len(self.low_):
             msg = (
                 f"X has the scores of {pooled.shape[1]} attributes, but MLMContext was "
@@ -273,7 +280,10 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
         """Scores of objects pooled over patterns, and the objects' names."""
         if self.scorer is None:
             scores = self._read_scores(X)
-            names = [f"g{i}" for i in range(scores.shape[1])]
+            index: Any = getattr(X, "index", None) if hasattr(X, "columns") else None
+            counted = index is None or type(index).__name__ == "RangeIndex"
+            numbers = [f"g{i}" for i in range(scores.shape[1])]
+            names = numbers if counted else list(map(str, index))
         else:
             names = _read_objects(X)
             scores = self._ask(names)
@@ -288,7 +298,11 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
                 f"where scorer=None, got {given.dtype} of shape {given.shape}"
             )
             raise ValueError(msg)
-        return _finite(given.reshape(-1, *given.shape[-2:]), "X")
+        three = given if given.ndim == 3 else given[None]
+        if len(three) == 0:
+            msg = f"X has the shape {given.shape}, without the scores of any pattern"
+            raise ValueError(msg)
+        return _finite(three, "X")
 
     def _ask(self, objects: list[str]) -> Floats:
         """Put every sentence to the scorer."""
@@ -304,21 +318,20 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
         for i, (p, a) in enumerate(tqdm(pairs, desc="MLMContext", disable=hidden)):
             sentence = p.replace("{attribute}", a)
             assert self.scorer is not None
-            given = np.asarray(self.scorer(sentence, objects), dtype=np.float64)
-            if given.shape != (len(objects),):
-                msg = (
-                    f"scorer gave the shape {given.shape} for {len(objects)} objects "
-                    f"and the sentence {sentence!r}"
-                )
-                raise ValueError(msg)
-            scores[i] = _finite(given, f"what scorer gave for {sentence!r}")
+            scores[i] = _read_answer(self.scorer(sentence, objects), objects, sentence)
         by_pattern = scores.reshape(len(patterns), len(attributes), len(objects))
         return by_pattern.swapaxes(1, 2)
 
-    def _names(self, n: int) -> NDArray[Any]:
-        if self.attributes is None:
-            return np.array([f"m{j}" for j in range(n)], dtype=object)
-        names = _texts(self.attributes, "attributes")
+    def _names(self, n: int, X: Any) -> NDArray[Any]:
+        """Names of the attributes; those of a frame of scores are its columns."""
+        if self.attributes is not None:
+            names = _texts(self.attributes, "attributes")
+        elif hasattr(X, "columns"):
+            names = _texts(list(map(str, X.columns)), "the columns of X")
+        else:
+            names = [f"m{j}" for j in range(n)]
+        if self.scorer is None:
+            _check_columns(X, names)
         if len(names) != n:
             msg = f"attributes holds {len(names)} names for the scores of {n}"
             raise ValueError(msg)
@@ -327,7 +340,8 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
     def _normalise(self, pooled: Floats) -> Floats:
         if self.normalize == "none":
             return pooled
-        span = self.high_ - self.low_
+        with np.errstate(over="ignore"):
+            span = _finite(self.high_ - self.low_, "the range of the scores")
         out = np.zeros_like(pooled)
         np.divide(pooled - self.low_, span, out=out, where=span > 0)
         return out
@@ -345,10 +359,38 @@ def _read_objects(X: Any) -> list[str]:
     return list(given)
 
 
+def _check_columns(X: Any, names: list[str]) -> None:
+    """Raise ValueError if a frame of scores has other columns, or in another order."""
+    columns = [str(name) for name in getattr(X, "columns", names)]
+    if columns != names:
+        msg = f"X has the columns {columns}, but the attributes are {names}"
+        raise ValueError(msg)
+
+
+def _read_answer(given: Any, objects: Sequence[str], sentence: str) -> Floats:
+    """What the scorer gave, if that is a finite number per object."""
+    try:
+        numbers: Floats = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        msg = (
+            f"scorer gave {type(given).__name__} for the sentence {sentence!r}, which "
+            f"is no array of {len(objects)} numbers ({error})"
+        )
+        raise ValueError(msg) from error
+    if numbers.shape != (len(objects),):
+        msg = (
+            f"scorer gave the shape {numbers.shape} for {len(objects)} objects and the "
+            f"sentence {sentence!r}"
+        )
+        raise ValueError(msg)
+    return _finite(numbers, f"what scorer gave for {sentence!r}")
+
+
 def _texts(given: Any, name: str) -> list[str]:
     texts = [] if given is None else list(given)
     wrong = [text for text in texts if not isinstance(text, str)]
-    if not texts or wrong or isinstance(given, str) or len(set(texts)) < len(texts):
+    ordered = not isinstance(given, str | set | frozenset | dict)
+    if not texts or wrong or not ordered or len(set(texts)) < len(texts):
         msg = f"{name} must be a sequence of different strings, got {given!r}"
         raise ValueError(msg)
     return texts

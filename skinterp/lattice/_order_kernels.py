@@ -68,25 +68,52 @@ def close(extent: Words, lower: Words, rows: Words, full: Words, out: Words) -> 
 
 @njit(cache=True, nogil=True)
 def generate(
-    intent: Words, extent: Words, rows: Words, closed: Words, seen: NDArray[np.bool_]
+    intent: Words, extent: Words, rows: Words, closed: Words, gained: Words
 ) -> None:
-    """Close the intent with each further attribute that occurs in the extent."""
+    """Close the intent with each further attribute that occurs in the extent.
+
+    Line j of ``closed`` is the closure with j, for the attributes j in ``gained``.
+    """
+    for v in range(len(intent)):
+        gained[v] = ZERO
     for w in range(len(extent)):
         word = extent[w]
         while word != ZERO:
             row = (w << 6) + lowest(word)
             word &= word - ONE
             for v in range(len(intent)):
-                new = rows[row, v] & ~intent[v]
+                more = rows[row, v] & ~intent[v]
+                old, new = more & gained[v], more & ~gained[v]
+                gained[v] |= new
+                while old != ZERO:
+                    j = (v << 6) + lowest(old)
+                    old &= old - ONE
+                    for u in range(len(intent)):
+                        closed[j, u] &= rows[row, u]
                 while new != ZERO:
                     j = (v << 6) + lowest(new)
                     new &= new - ONE
-                    if not seen[j]:
-                        seen[j] = True
-                        copy(rows[row], closed[j], len(intent))
-                        continue
-                    for u in range(len(intent)):
-                        closed[j, u] &= rows[row, u]
+                    copy(rows[row], closed[j], len(intent))
+
+
+@njit(cache=True, nogil=True)
+def is_neighbour(j: int, intent: Words, closed: Words) -> bool:
+    """Whether j is the first attribute that a lower neighbour has beyond an intent.
+
+    What a neighbour gains generates it, each attribute by itself: one that generates
+    less lies between.
+    """
+    for v in range(len(intent)):
+        word = closed[j, v] & ~intent[v]
+        while word != ZERO:
+            k = (v << 6) + lowest(word)
+            word &= word - ONE
+            if k < j:
+                return False
+            for u in range(len(intent)):
+                if closed[k, u] != closed[j, u]:
+                    return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -94,53 +121,57 @@ def cover_edges(
     first: int,
     last: int,
     intents: Words,
-    lengths: Ints,
     table: Ints,
     rows: Words,
     columns: Words,
     bottom: int,
 ) -> Ints:
-    """Edges, as lower, upper, ..., below the concepts ``first`` to ``last - 1``.
-
-    A neighbour that k further attributes generate is covered if its intent gains just
-    these k: one that gains more lies below another that gains some of them.
-    """
-    m = len(columns)
-    edges = np.empty(64, dtype=np.int64)
-    n_edges = 0
+    """Edges, as lower, upper, ..., below the concepts ``first`` to ``last - 1``."""
+    m, wm = len(columns), intents.shape[1]
+    edges = np.empty(8 * (last - first) + 2 * m, dtype=np.int64)
+    n = 0
     extent = np.empty(columns.shape[1], dtype=np.uint64)
-    closed = np.empty((m, intents.shape[1]), dtype=np.uint64)
-    seen = np.empty(m, dtype=np.bool_)
-    times = np.zeros(len(intents), dtype=np.int64)
-    found = np.empty(m, dtype=np.int64)
+    closed = np.empty((m, wm), dtype=np.uint64)
+    gained = np.empty(wm, dtype=np.uint64)
     for c in range(first, last):
-        extent_of(intents[c], columns, extent, len(rows))
-        for j in range(m):
-            seen[j] = False
-        generate(intents[c], extent, rows, closed, seen)
-        n_found, n_seen = 0, 0
-        for j in range(m):
-            if not seen[j]:
-                continue
-            n_seen += 1
-            lower = find_set(closed[j], intents, table)
-            if lower >= 0:
-                if times[lower] == 0:
-                    found[n_found] = lower
-                    n_found += 1
-                times[lower] += 1
-        if n_seen == 0 and bottom >= 0 and c != bottom:
+        intent = intents[c]
+        extent_of(intent, columns, extent, len(rows))
+        generate(intent, extent, rows, closed, gained)
+        edges = grown(edges, n + 2 * m)
+        any_gained = False
+        for v in range(wm):
+            word = gained[v]
+            any_gained |= word != ZERO
+            while word != ZERO:
+                j = (v << 6) + lowest(word)
+                word &= word - ONE
+                if is_neighbour(j, intent, closed):
+                    # an iceberg does not list all of them
+                    lower = find_set(closed[j], intents, table)
+                    if lower >= 0:
+                        edges[n], edges[n + 1] = lower, c
+                        n += 2
+        if not any_gained and bottom >= 0 and c != bottom:
             # no row below has more than the intent: only the empty extent is left
-            found[0], n_found = bottom, 1
-            times[bottom] = lengths[bottom] - lengths[c]
-        for i in range(n_found):
-            lower = found[i]
-            if times[lower] == lengths[lower] - lengths[c]:
-                edges = grown(edges, n_edges + 2)
-                edges[n_edges], edges[n_edges + 1] = lower, c
-                n_edges += 2
-            times[lower] = 0
-    return edges[:n_edges]
+            edges[n], edges[n + 1] = bottom, c
+            n += 2
+    return edges[:n]
+
+
+@njit(cache=True, nogil=True)
+def sort_edges(edges: Ints, n: int) -> Ints:
+    """Pairs (lower, upper) among n, which come by upper, brought in order by lower."""
+    starts = np.zeros(n + 1, dtype=np.int64)
+    for e in range(0, len(edges), 2):
+        starts[edges[e] + 1] += 1
+    for c in range(n):
+        starts[c + 1] += starts[c]
+    out = np.empty_like(edges)
+    for e in range(0, len(edges), 2):
+        to = 2 * starts[edges[e]]
+        starts[edges[e]] += 1
+        out[to], out[to + 1] = edges[e], edges[e + 1]
+    return out
 
 
 @njit(cache=True, nogil=True)

@@ -79,8 +79,8 @@ def read_cells(column: pd.Series[Any], name: str) -> Cells:
     if wrong:
         msg = (
             f"column {name!r} holds {wrong[0]!r}, of type {type(wrong[0]).__name__}: "
-            "a column has to hold numbers, truth values, dates, or labels that are "
-            "all strings"
+            "a column has to hold numbers, truth values, dates (of a dtype of dates, "
+            "as pandas.to_datetime gives), or labels that are all strings"
         )
         raise ValueError(msg)
     labels = column.to_numpy(dtype=object, copy=True)
@@ -106,9 +106,9 @@ def category_orders(X: Any, n: int) -> list[tuple[str, ...] | None]:
 
 def date_columns(X: Any, n: int) -> list[bool]:
     """Columns whose numbers are days."""
-    dtypes = list(getattr(X, "dtypes", ())) if hasattr(X, "columns") else []
-    if not dtypes:
-        return [False] * n
+    if not hasattr(X, "columns"):
+        return [getattr(getattr(X, "dtype", None), "kind", "") == "M"] * n
+    dtypes = list(X.dtypes)
     return [str(d).lower().startswith(("date", "datetime")) for d in dtypes]
 
 
@@ -156,6 +156,8 @@ def scale_column(
     values = np.unique(known)
     if scale == "nominal":
         return [Literal(j, v, v, True, True) for v in values.tolist()]
+    if len(values) == 0:  # no cell is known: an attribute of no row, as with labels
+        return [Literal(j, lower=0.5)]
     if len(values) == 1:  # what everything has; a column without any is worse
         return [Literal(j, float(values[0]), INF, True, False)]
     cuts = _cuts(known, values, n_thresholds)
@@ -201,14 +203,21 @@ def _scale_labels(
     return up if scale == "ordinal" else down + up
 
 
-def attribute_table(columns: Any, attributes: Mapping[str, Any]) -> NDArray[np.bool_]:
+def attribute_table(
+    columns: Any,
+    attributes: Mapping[str, Any],
+    names: Sequence[str],
+    dates: Sequence[bool],
+) -> NDArray[np.bool_]:
     """Which row has which attribute; a missing cell has none of its column's.
 
-    ``attributes`` holds the conditions as arrays, one entry per attribute.
+    ``attributes`` holds the conditions as arrays, one entry per attribute; ``dates``
+    says which columns hold days.
     """
     if attributes["flags"] and isinstance(columns, np.ndarray):
         return columns.T > 0.5
     features = attributes["attribute_feature"]
+    _check_kinds(columns, attributes, names, dates)
     out = np.empty((len(columns[0]), len(features)), dtype=bool)
     for k, j in enumerate(features):
         literal = Literal(
@@ -223,16 +232,35 @@ def attribute_table(columns: Any, attributes: Mapping[str, Any]) -> NDArray[np.b
     return out
 
 
+def _check_kinds(
+    columns: Any,
+    attributes: Mapping[str, Any],
+    names: Sequence[str],
+    dates: Sequence[bool],
+) -> None:
+    """Raise ValueError where a column holds another kind of cells than in fit."""
+    for j, labels in zip(
+        attributes["attribute_feature"], attributes["categories"], strict=True
+    ):
+        was_date = attributes["feature_dtypes"][j] == "date"
+        was = "labels" if labels is not None else "dates" if was_date else "numbers"
+        cells = columns[j]
+        if cells.dtype.kind == "O":
+            known, now = any(cell is not None for cell in cells), "labels"
+        else:
+            known = not np.isnan(cells).all()
+            now = "dates" if dates[j] else "numbers"
+        if known and now != was:
+            msg = (
+                f"column {names[j]!r} holds {now}, but held {was} in fit (its dtype is "
+                "another)"
+            )
+            raise ValueError(msg)
+
+
 def _hold(literal: Literal, cells: Cells) -> NDArray[np.bool_]:
     labels = cells.dtype.kind == "O"
-    if labels == (literal.categories is not None):
-        missing = cells == None if labels else np.isnan(cells)  # noqa: E711
-        return literal.mask(cells, missing)
-    if not labels and np.isnan(cells).all():
+    if labels != (literal.categories is not None):  # no cell is known
         return np.zeros(len(cells), dtype=bool)
-    is_now, was = ("labels", "numbers") if labels else ("numbers", "labels")
-    msg = (
-        f"column {literal.feature} holds {is_now}, but held {was} in fit (its dtype is "
-        "another)"
-    )
-    raise ValueError(msg)
+    missing = cells == None if labels else np.isnan(cells)  # noqa: E711
+    return literal.mask(cells, missing)

@@ -5,17 +5,20 @@ Copies are loops: for an assignment to a slice numba compiles the text of an err
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skinterp.lattice._bits import FULL, ONE, ZERO, Words, bit, lowest, popcount
+from skinterp.lattice._bits import ONE, ZERO, Words, bit, lowest, popcount
 
 Ints = NDArray[np.int64]
+Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)
-def grown(array: Words, needed: int) -> Words:
+def grown(array: Array, needed: int) -> Array:
     """Array of at least the needed length, with the same content in front."""
     if needed <= len(array):
         return array
@@ -25,7 +28,7 @@ def grown(array: Words, needed: int) -> Words:
 
 
 @njit(cache=True, nogil=True)
-def copy(source: Words, target: Words, n: int) -> None:
+def copy(source: Array, target: Array, n: int) -> None:
     """Copy the first members of an array."""
     for i in range(n):
         target[i] = source[i]
@@ -120,9 +123,10 @@ def scan_root(
     """Intent of the top, the attributes that make children, and what others gain."""
     m, n_words = columns.shape
     ids = np.arange(len(rows))
-    intent = np.full(rows.shape[1], FULL)
-    for i in range(len(rows)):
-        intent &= rows[i]
+    intent = rows[0].copy()
+    for i in range(1, len(rows)):
+        for v in range(len(intent)):
+            intent[v] &= rows[i, v]
     child = np.zeros(m, dtype=np.bool_)
     gained = np.zeros((m, rows.shape[1]), dtype=np.uint64)
     for j in range(m):

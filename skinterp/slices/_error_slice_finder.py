@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import TransformerMixin
+from sklearn.base import TransformerMixin, is_classifier
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
@@ -23,8 +23,10 @@ from skinterp.compat import (
     fit_context,
 )
 from skinterp.explanation import SliceSet
+from skinterp.explanation._base import check_k
 from skinterp.slices import _evidence as evidence
 from skinterp.slices import _performance as performance
+from skinterp.slices._diagnosis import diagnose, rare_slices
 from skinterp.slices._finding import Finding, rows_of
 from skinterp.slices._report import say_tags, slice_set
 from skinterp.slices._suggest import share_budget
@@ -506,6 +508,62 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, Finding):
         frame.insert(0, "slice", names)
         return frame
 
+    def diagnose(
+        self, X: Any, y: ArrayLike, tags: Any = None, train_tags: Any = None
+    ) -> pd.DataFrame:
+        """Tell for each single tag, however few rows have it, what is amiss.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Rows that the model has not seen, in the form that it takes; the tags after
+            ``fit_scores``.
+        y : array-like of shape (n_rows,)
+            Targets; scores after ``fit_scores``.
+        tags : array-like or frame of shape (n_rows, n_tag_columns), default=None
+            Columns that the slices are made of; None takes X.
+        train_tags : array-like or frame, default=None
+            The same columns of the rows that the model was trained on. None judges
+            rarity by the rows given, and no shift.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line per tag: ``column``, ``tag``, ``rows``, ``share``, ``train_share``,
+            ``performance``, ``gap``, ``top_class`` and ``top_share`` (the class
+            predicted most, of classifiers), and whether it is ``rare`` (share in
+            training below half of an equal one), ``shift`` (share larger by 0.3 than
+            in training), ``spurious`` (one class is more than 0.8 of the predictions)
+            or ``low`` (worse than overall by 0.03, or for losses by 3 %). Those with
+            most amiss first. Columns without a tag of ``min_size`` rows are left out.
+        """
+        table, rows = self._measure(X, y, tags)
+        train = None if train_tags is None else self._read(train_tags, reset=False)
+        predicted = None
+        if self.estimator_ is not None and is_classifier(self.estimator_):
+            predicted = np.asarray(self.estimator_.predict(X)).reshape(-1)
+        return diagnose(self, table, rows, predicted, train)
+
+    def rare_slices(self, tags: Any, k: int = 20) -> pd.DataFrame:
+        """List the conjunctions of fewest rows, whatever the model does on them.
+
+        Parameters
+        ----------
+        tags : array-like or frame of shape (n_rows, n_tag_columns)
+            Columns that the slices are made of, such as those of the training rows.
+        k : int, default=20
+            Most slices to list, at least 1.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``slice``, ``rows`` (``min_size`` at least), ``share``, and
+            ``expected_share`` if its tags had nothing to do with each other; rarest
+            first.
+        """
+        check_is_fitted(self)
+        return rare_slices(self, self._read(tags, reset=False), check_k(k))
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Give the slices in words.
 
@@ -558,7 +616,7 @@ class ErrorSliceFinder(ExplainableMixin, TransformerMixin, Finding):
         tree = DecisionTreeClassifier(max_depth=2, random_state=0)
 
         cheap = {"estimator": tree, "cv": 2, "min_size": 4, "max_order": 2}
-        return [cheap | {"gap": 0.05, "max_slices": 20}, cheap | {"holdout": 0.0}]
+        return [cheap | {"gap": 0.05, "max_slices": 4}]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "slices_")  # what fit sets last

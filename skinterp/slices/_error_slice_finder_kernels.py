@@ -44,6 +44,47 @@ def count_two(
 
 
 @njit(cache=True, nogil=True)
+def count_one(rows: NDArray[np.uint64], tag: NDArray[np.uint64]) -> int:
+    """Count rows inside of a tag."""
+    n = 0
+    for i in range(tag.shape[0]):
+        n += int(popcount(rows[i] & tag[i]))
+    return n
+
+
+@njit(cache=True, nogil=True)
+def is_safe(
+    rows: NDArray[np.uint64],
+    tag: NDArray[np.uint64],
+    n: int,
+    planes: NDArray[np.uint64],
+    deep: NDArray[np.float64],
+    steps: NDArray[np.float64],
+) -> bool:
+    """Whether a bound by counts shows that the mean is above the threshold.
+
+    Each row's excess over the threshold is at least ``steps[0]``, and ``steps[k]``
+    more where plane ``k`` has a bit; what some rows lack to this is in ``deep``, their
+    bits in plane 0. Planes are counted until they tell.
+    """
+    low = n * steps[0]
+    for i in range(tag.shape[0]):
+        word = rows[i] & tag[i] & planes[0, i]
+        while word:
+            lowest = word & (~word + _1)
+            low += deep[64 * i + popcount(lowest - _1)]
+            word ^= lowest
+    for k in range(1, planes.shape[0]):
+        plane, count = planes[k], 0
+        for i in range(tag.shape[0]):
+            count += int(popcount(rows[i] & tag[i] & plane[i]))
+        low += steps[k] * count
+        if low > 1e-9 * n:  # well above what rounding does
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def sum_both(
     rows: NDArray[np.uint64],
     tag: NDArray[np.uint64],
@@ -108,17 +149,21 @@ def measure(
     rows: NDArray[np.uint64],
     errors: NDArray[np.uint64],
     tag: NDArray[np.uint64],
-    weight: NDArray[np.float64],
-    weighted: NDArray[np.float64],
+    scores: tuple[Any, ...],
     min_size: int,
     binary: bool,
 ) -> tuple[int, float, float]:
-    """Size, weight and weighted value of the rows inside of a tag."""
-    n, wrong = count_two(rows, errors, tag)
+    """Size, weight and weighted value of the rows inside of a tag.
+
+    Rows whose sum cannot be bad enough are not summed; they count as good ones.
+    """
     if binary:
+        n, wrong = count_two(rows, errors, tag)
         return n, float(n), float(n - wrong)
-    if n < min_size:
-        return n, 0.0, 0.0
+    _, weight, weighted, planes, deep, steps = scores
+    n = count_one(rows, tag)
+    if n < min_size or is_safe(rows, tag, n, planes, deep, steps):
+        return n, 1.0, np.inf
     total, value = sum_both(rows, tag, weight, weighted)
     return n, total, value
 
@@ -135,7 +180,7 @@ def is_bad(
     """Whether the mean is at most the threshold; exact for right and wrong."""
     if binary:
         return value <= limit[n]
-    return value <= threshold * total + 1e-12 * (abs(threshold) + 1.0) * total
+    return value <= (threshold + 1e-12) * total  # no value is larger than 1
 
 
 @njit(cache=True, nogil=True)
@@ -162,8 +207,9 @@ def narrow(
     tag: NDArray[np.uint64],
 ) -> None:
     """Write the rows and errors of a slice with one tag more."""
-    for i in range(len(tag)):
+    for i in range(rows.shape[1]):
         rows[d, i] = rows[d - 1, i] & tag[i]
+    for i in range(wrong.shape[1]):
         wrong[d, i] = wrong[d - 1, i] & tag[i]
 
 
@@ -172,7 +218,7 @@ def walk(
     first: int,
     depth: int,
     tags: tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.bool_]],
-    scores: tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]],
+    scores: tuple[Any, ...],
     judged: tuple[bool, int, int, NDArray[np.int64], float],
     records: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
@@ -182,20 +228,20 @@ def walk(
     ``tables``; only the row sets on the way down are held.
     """
     bits, attribute, several = tags
-    errors, weight, weighted = scores
+    errors = scores[0]
     binary, min_size, min_errors, limit, threshold = judged
     tables, starts, binomial = records
     n_tags, n_words = bits.shape
     path = np.zeros(depth, dtype=np.int64)
     following = np.zeros(depth, dtype=np.int64)
     rows = np.empty((depth, n_words), dtype=np.uint64)
-    wrong = np.empty((depth, n_words), dtype=np.uint64)
+    wrong = np.empty((depth, len(errors)), dtype=np.uint64)
     found = np.empty((16, depth), dtype=np.int32)
     sums = np.empty((16, 3), dtype=np.float64)
     n_found, d = 0, 0
     counts = np.zeros(3, dtype=np.int64)  # evaluated, large enough, cut by the bound
     path[0], following[0] = first, first + 1
-    rows[0], wrong[0] = bits[first], bits[first] & errors
+    rows[0], wrong[0] = bits[first], bits[first][: len(errors)] & errors
     while d >= 0:
         tag = following[d]
         if tag == n_tags:
@@ -214,7 +260,7 @@ def walk(
             if not may_live(path, size, tables, starts, binomial):
                 continue
             n, total, value = measure(
-                rows[d], wrong[d], bits[tag], weight, weighted, min_size, binary
+                rows[d], wrong[d], bits[tag], scores, min_size, binary
             )
             large = n >= min_size
             alive = large and (not binary or n - value >= min_errors)

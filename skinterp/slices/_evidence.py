@@ -14,23 +14,22 @@ from skinterp.slices import _error_slice_finder_kernels as kernels
 from skinterp.slices._search import Found, Rows, unpack
 
 
-def p_values(
-    sums: NDArray[np.float64], overall: float, *, binary: bool
-) -> NDArray[np.float64]:
+def p_values(sums: NDArray[np.float64], overall: float | None) -> NDArray[np.float64]:
     """Chance of so low a mean if the rows of a slice were like all others.
 
-    Binomial for right and wrong; by Student's t, one-sided, for other numbers.
+    Binomial for right and wrong; with ``overall`` None by Student's t, one-sided, for
+    other numbers, which are taken from the mean.
     """
     n, weight, squares, total, total_squares = sums.T
-    if binary:
+    if overall is not None:
         return stats.binom.cdf(total, n, overall)
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = weight**2 / squares
         mean = total / weight
         spread = np.maximum(total_squares / weight - mean**2, 0.0)
-        spread = np.where(spread < 1e-14 * (mean**2 + 1.0), 0.0, spread)
+        spread = np.where(spread < 1e-14 * mean**2, 0.0, spread)
         error = np.sqrt(spread / (effective - 1.0))
-        p = stats.t.cdf((mean - overall) / error, effective - 1.0)
+        p = stats.t.cdf(mean / error, effective - 1.0)
     # a lone row has no spread, and says nothing
     return np.where(effective > 1.0 + 1e-9, np.nan_to_num(p, nan=1.0), 1.0)
 
@@ -78,12 +77,13 @@ def distinct(found: Found, limit: int | None, slack: float | None) -> Found:
     n = len(found.size)
     if slack is None:
         return found.take(np.arange(n if limit is None else min(limit, n)))
+    nearly = 1e-12 * float(np.abs(found.mean).max(initial=0.0))
     mean = {tuple(found.of(s)): m for s, m in enumerate(found.mean)}
     kept: list[int] = []
     for s in range(n):
         if len(kept) == limit:
             break
-        tags, worst = tuple(found.of(s)), found.mean[s] + slack + 1e-12
+        tags, worst = tuple(found.of(s)), found.mean[s] + slack + nearly
         parts = (p for k in range(1, len(tags)) for p in combinations(tags, k))
         if not any(mean.get(part, np.inf) <= worst for part in parts):
             kept.append(s)
@@ -93,7 +93,7 @@ def distinct(found: Found, limit: int | None, slack: float | None) -> Found:
 def error_of(rows: Rows, *, loss: bool) -> NDArray[np.float64]:
     """How much of an error each row is: what lacks to 1, or a loss above the mean."""
     if loss:
-        return rows.weight * np.maximum(rows.overall - rows.value, 0.0)
+        return rows.weight * np.maximum(-rows.centred()[0], 0.0)
     return rows.weight * (1.0 - rows.value)
 
 

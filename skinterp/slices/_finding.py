@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -17,7 +18,7 @@ from skinterp.slices import _evidence as evidence
 from skinterp.slices import _performance as performance
 from skinterp.slices._report import say_tags
 from skinterp.slices._search import Found, Rows, n_conceivable, search, unpack
-from skinterp.slices._tags import learn_columns
+from skinterp.slices._tags import learn_columns, positions
 from skinterp.slices._unseen import propose, read_similarity
 
 GAP = 0.2
@@ -50,18 +51,28 @@ class Finding(BaseEstimator):
             self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
         )
 
-    def _read_target(self, y: ArrayLike) -> NDArray[Any]:
+    def _read_target(self, y: ArrayLike, name: str = "y") -> NDArray[Any]:
         if y is None:
             who = type(self).__name__
             msg = f"{who} requires y to be passed, but the target y is None"
             raise ValueError(msg)
-        return column_or_1d(np.asarray(y) if isinstance(y, list) else y, warn=True)
+        target = column_or_1d(np.asarray(y) if isinstance(y, list) else y, warn=True)
+        lacking = pd.isna(target)
+        if lacking.any():
+            row = int(lacking.argmax())
+            msg = f"{name} holds NaN, first in row {row}; leave such rows out"
+            raise ValueError(msg)
+        return target
 
     def _read_scores(self, scores: ArrayLike, table: Any) -> NDArray[np.float64]:
-        values = np.asarray(self._read_target(scores), dtype=np.float64)
+        try:
+            values = np.asarray(self._read_target(scores, "scores"), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"scores have to be one number per row: {error}"
+            raise ValueError(msg) from error
         check_consistent_length(table, values)
         if not np.isfinite(values).all():
-            msg = "scores hold NaN or infinity; leave such rows out"
+            msg = "scores hold infinity; leave such rows out"
             raise ValueError(msg)
         outside = values[(values < 0) | (values > 1)]
         if self.metric in ("auto", "accuracy") and len(outside):
@@ -79,15 +90,17 @@ class Finding(BaseEstimator):
         if (checked < 0).any() or not checked.any():
             msg = f"sample_weight must be at least 0, and not all 0; got {weight!r}"
             raise ValueError(msg)
-        return np.asarray(checked)
+        # weights that are all the same are none
+        return np.asarray(checked / checked.max())
 
     def _check_rows(self, n: int) -> None:
         n_searched = n - round(n * self.holdout)
-        least = self.min_size if self.min_size >= 1 else 1
-        if n_searched < max(least, 2):
+        least = max(self.min_size if self.min_size >= 1 else 1, 2)
+        if n_searched < least:
             msg = (
                 f"n_samples={n} leaves {n_searched} rows to search "
-                f"(holdout={self.holdout}), and a slice needs min_size={self.min_size}"
+                f"(holdout={self.holdout}); at least {least} are needed "
+                f"(min_size={self.min_size})"
             )
             raise ValueError(msg)
 
@@ -98,7 +111,7 @@ class Finding(BaseEstimator):
 
     def _units(self, value: Any) -> Any:
         """Inside, larger is better; users read losses as they are."""
-        return -value if self._loss else value
+        return 0.0 - value if self._loss else value
 
     def _find(
         self,
@@ -116,12 +129,15 @@ class Finding(BaseEstimator):
         names, part = feature_names_of(self), rows_of(table, searched)
         size = self.min_size
         least = int(size) if size >= 1 else max(1, int(np.ceil(size * len(searched))))
+        self.min_rows_ = least
+        chosen = () if self.multi_hot is None else tuple(self.multi_hot)
+        self.present_ = positions(chosen, names)
         self.columns_ = learn_columns(
             part,
             names,
             n_bins=self.n_bins,
             min_size=least,
-            multi_hot=() if self.multi_hot is None else tuple(self.multi_hot),
+            present=self.present_,
         )
         rows = Rows(self._bits(part), self._units(scores[searched]), weight[searched])
         self.overall_, self.n_rows_ = float(self._units(rows.overall)), len(searched)
@@ -238,10 +254,11 @@ class Finding(BaseEstimator):
         n_tests: int,
     ) -> None:
         """Write size, performance and evidence of each slice on some rows."""
-        sums = kernels.slice_sums(rows.bits, offsets, tags, rows.weight, rows.value)
+        value, scale, centre = rows.centred()
+        sums = kernels.slice_sums(rows.bits, offsets, tags, rows.weight, value)
         with np.errstate(invalid="ignore"):
-            mean = sums[:, 3] / sums[:, 1]
-        p = evidence.p_values(sums, rows.overall, binary=rows.binary)
+            mean = sums[:, 3] / sums[:, 1] * scale + centre
+        p = evidence.p_values(sums, rows.overall if rows.binary else None)
         slices[f"{prefix}size"] = sums[:, 0]
         slices[f"{prefix}performance"] = self._units(mean)
         slices[f"{prefix}gap"] = rows.overall - mean

@@ -16,18 +16,25 @@ from sklearn.ensemble import (
 )
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.utils.multiclass import type_of_target
 
 from skinterp.compat import check_is_fitted, is_frozen
 
 Metric = str | Callable[[Any, Any], Any]
 METRICS = ("accuracy", "log_loss", "brier", "absolute_error", "squared_error")
+NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean")
 OF_PROBABILITIES = ("log_loss", "brier")
 
 
 def choose_metric(metric: Metric, estimator: Any) -> Metric:
     """Metric to use; "auto" goes by what the model predicts."""
+    if metric == "accuracy" and is_regressor(estimator):
+        msg = (
+            "metric='accuracy' asks for classes, and the estimator is a regressor; use "
+            "'absolute_error', 'squared_error' or a function"
+        )
+        raise ValueError(msg)
     if metric != "auto":
         return metric
     return "absolute_error" if is_regressor(estimator) else "accuracy"
@@ -45,16 +52,36 @@ def default_estimator(X: Any, y: NDArray[Any], seed: int) -> Any:
         HistGradientBoostingRegressor if continuous else HistGradientBoostingClassifier
     )
     model = boosting(random_state=seed)
-    texts = [j for j, name in enumerate(getattr(X, "columns", ())) if _is_text(X[name])]
-    if not texts:
+    if not hasattr(X, "columns") and np.asarray(X).dtype.kind in "biuf":
         return model
+    table = plain_columns(X)
+    texts = [j for j, dtype in enumerate(table.dtypes) if dtype.kind != "f"]
+    # boosted trees refuse a column without a single number
+    known = np.flatnonzero(table.notna().any())
+    numbers = [int(j) for j in known if j not in texts]
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    table = ColumnTransformer([("codes", codes, texts)], remainder="passthrough")
-    return make_pipeline(table, model)
+    encoded = ColumnTransformer(
+        [("codes", codes, texts), ("numbers", "passthrough", numbers)]
+    )
+    return make_pipeline(FunctionTransformer(plain_columns), encoded, model)
 
 
-def _is_text(column: Any) -> bool:
-    return not pd.api.types.is_numeric_dtype(pd.Series(np.asarray(column)).dtype)
+def plain_columns(X: Any) -> pd.DataFrame:
+    """Each column as floats, dates as days, or as texts; missing cells are NaN."""
+    table = pd.DataFrame(X)
+    columns = [_plain(table.iloc[:, j]) for j in range(table.shape[1])]
+    return pd.concat(columns, axis=1, keys=range(len(columns)))
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    if column.dtype.kind == "M":
+        days = (column - pd.Timestamp(0, tz=column.dt.tz)) / pd.Timedelta(days=1)
+        return days.astype(np.float64)
+    numbers = pd.api.types.infer_dtype(column, skipna=True) in NUMBERS
+    if numbers and not isinstance(column.dtype, pd.CategoricalDtype):
+        return column.astype(object).where(column.notna(), np.nan).astype(np.float64)
+    texts = column.astype(object).map(str)
+    return texts.where(column.notna().to_numpy(), np.nan).astype(object)
 
 
 def fit_and_measure(
@@ -111,7 +138,7 @@ def per_row(
         hit = np.asarray(y)[:, None] == np.asarray(classes)[None, :]
         values = _of_probabilities(str(metric), hit, predicted)
     else:
-        difference = np.asarray(y, np.float64) - predicted.reshape(y.shape)
+        difference = _number(metric, y) - _number(metric, predicted.reshape(y.shape))
         power = 1 if metric == "absolute_error" else 2
         values = np.abs(difference) ** power
     if values.shape != (len(y),) or not np.isfinite(values).all():
@@ -121,6 +148,14 @@ def per_row(
         )
         raise ValueError(msg)
     return values
+
+
+def _number(metric: Metric, values: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        msg = f"metric={metric!r} needs targets that are numbers: {error}"
+        raise ValueError(msg) from error
 
 
 def _of_probabilities(

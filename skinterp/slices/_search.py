@@ -18,6 +18,10 @@ from skinterp.slices import _error_slice_finder_kernels as kernels
 # A record of which slices of a level are large enough takes a byte for each that is
 # conceivable; a larger one is not kept, and the level is evaluated anew.
 MAX_RECORD = 1 << 26
+# Losses are bounded by counts of bits before they are summed: so many bits, all of
+# them only where the first do not tell, and the share of worst rows summed apart.
+PLANES = 8
+DEEP = 1 / 32
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,26 @@ class Rows:
 
     @property
     def overall(self) -> float:
-        return float(self.weight @ self.value / self.weight.sum())
+        scale = float(np.abs(self.value).max(initial=0.0)) or 1.0
+        return float(self.weight @ (self.value / scale) / self.weight.sum()) * scale
 
     @property
     def binary(self) -> bool:
         """Whether each row is right or wrong, and counts once."""
         right = (self.value == 0) | (self.value == 1)
         return bool(right.all() and (self.weight == 1).all())
+
+    def centred(self) -> tuple[NDArray[np.float64], float, float]:
+        """Values for sums, and what to multiply with and to add for true ones.
+
+        Right and wrong stay as they are. Others are taken from the mean and lie within
+        one of it, so that neither large nor small ones are lost in rounding.
+        """
+        if self.binary:
+            return self.value, 1.0, 0.0
+        values = self.value - self.overall
+        scale = float(np.abs(values).max(initial=0.0)) or 1.0
+        return values / scale, scale, self.overall
 
 
 @dataclass(frozen=True)
@@ -116,14 +133,15 @@ def search(
     whether a row may carry several tags of this column.
     """
     binary = rows.binary
+    value, scale, centre = rows.centred()
     limit = _limits(rows, gap) if binary else np.zeros(1, dtype=np.int64)
     need = _errors_needed(rows, gap, min_size) if binary and bound else 0
     ends = np.arange(len(rows.bits) + 1, dtype=np.int64)
     single = np.arange(len(rows.bits), dtype=np.int64)
-    sums = kernels.slice_sums(rows.bits, ends, single, rows.weight, rows.value)
+    sums = kernels.slice_sums(rows.bits, ends, single, rows.weight, value)
     large = sums[:, 0] >= min_size
     alive = large & (sums[:, 0] - sums[:, 3] >= need if need else True)
-    threshold = rows.overall - gap
+    threshold = -gap / scale  # from the mean; right and wrong have limits
     bad = [
         t
         for t in np.flatnonzero(large)
@@ -136,10 +154,11 @@ def search(
     kept = np.flatnonzero(alive)
     top = min(max_order, _longest(attribute[kept], several[kept]))
     tables, starts = _records(len(kept), top)
-    wrong = pack(rows.value == 0) if binary else np.zeros(len(rows.bits.T), np.uint64)
+    wrong = pack(rows.value == 0) if binary else np.empty(0, np.uint64)
+    excess = rows.weight * (value - threshold)
     fixed = (
         (np.ascontiguousarray(rows.bits[kept]), attribute[kept], several[kept]),
-        (wrong, rows.weight, rows.weight * rows.value),
+        (wrong, rows.weight, rows.weight * value, *_planes(excess, binary)),
         (binary, min_size, need, limit, threshold),
         (tables, starts, _binomials(len(kept), top)),
     )
@@ -148,7 +167,31 @@ def search(
         levels.append((kept[level[0]], *level[1:]))
         if level[2][1] == 0:
             break
-    return _gather(levels)
+    return _gather(levels, scale, centre)
+
+
+def _planes(
+    excess: NDArray[np.float64], binary: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]]:
+    """Lower bound of each row's excess by bits, the coarse ones first.
+
+    The worst rows have a plane of their own, as a few very bad ones would make all
+    steps large; the best are cut off, which leaves a bound one.
+    """
+    if binary:
+        nothing = np.empty(0)
+        return np.empty((0, 0), np.uint64), nothing, nothing
+    low, high = np.quantile(excess, [DEEP, 1 - DEEP], method="lower")
+    step = (high - low) / 2**PLANES
+    above = np.clip(excess - low, 0.0, high - low)
+    code = np.floor(above / (step or 1.0)).astype(np.int64).clip(0, 2**PLANES - 1)
+    powers = np.arange(PLANES)[::-1]
+    planes = [excess < low, *(code >> powers[:, None] & 1 > 0)]
+    return (
+        pack(np.array(planes)),
+        np.minimum(excess - low, 0.0),
+        np.array([low, *(step * 2.0**powers)]),
+    )
 
 
 def _walk_level(depth: int, fixed: tuple[Any, ...], n_jobs: Any, verbose: int) -> Any:
@@ -163,7 +206,7 @@ def _walk_level(depth: int, fixed: tuple[Any, ...], n_jobs: Any, verbose: int) -
     return np.concatenate(tags), np.concatenate(sums), np.sum(counts, axis=0)
 
 
-def _gather(levels: list[Any]) -> Found:
+def _gather(levels: list[Any], scale: float, centre: float) -> Found:
     tags, sums, counts = zip(*levels, strict=True)
     per_level = np.array(counts, dtype=np.int64)
     all_sums = np.concatenate(sums)
@@ -172,7 +215,7 @@ def _gather(levels: list[Any]) -> Found:
         np.concatenate([t.ravel() for t in tags]).astype(np.int64),
         all_sums[:, 0].astype(np.int64),
         all_sums[:, 1],
-        all_sums[:, 2],
+        all_sums[:, 2] * scale + all_sums[:, 1] * centre,
         per_level[:, 0],
         per_level[:, 1],
         int(per_level[:, 2].sum()),
@@ -189,6 +232,8 @@ def _limits(rows: Rows, gap: float) -> NDArray[np.int64]:
     In whole numbers, as a slice may lie on the threshold: 0.7 - 0.2 is not 0.5.
     """
     n, right = rows.n_rows, int(rows.value.sum())
+    if gap == -np.inf:
+        return np.arange(n + 1)  # no slice is left out
     share = Fraction(right, n) - Fraction(repr(float(gap)))
     a, b = share.numerator, share.denominator
     sizes = np.arange(n + 1)

@@ -19,10 +19,7 @@ def share_budget(
         raise ValueError(msg)
     order = np.arange(n, dtype=np.float64)
     if confidence is not None:
-        order = np.asarray(confidence, dtype=np.float64)
-        if order.shape != (n,) or np.isnan(order).any():
-            msg = f"confidence needs a number for each of {n} rows, got {order.shape}"
-            raise ValueError(msg)
+        order = _read_confidence(confidence, n)
     columns = inside.tocsc()
     queues = []
     for s in range(columns.shape[1]):
@@ -30,6 +27,22 @@ def share_budget(
         rows = np.sort(rows)
         queues.append(rows[np.argsort(order[rows], kind="stable")].tolist()[::-1])
     return _deal(queues, share, int(budget))
+
+
+def _read_confidence(confidence: ArrayLike, n: int) -> NDArray[np.float64]:
+    """One number per row, or a ValueError that says what is wrong."""
+    msg = f"confidence needs a number for each of {n} rows"
+    try:
+        order = np.asarray(confidence, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{msg}: {error}") from error
+    if order.shape != (n,):
+        msg = f"{msg}, got shape {order.shape}"
+        raise ValueError(msg)
+    if np.isnan(order).any():
+        msg = f"{msg}, row {int(np.isnan(order).argmax())} has none"
+        raise ValueError(msg)
+    return order
 
 
 def _deal(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skinterp.explanation._literals import Literal, read_column, read_feature
+from skinterp.explanation._slices_check import SETS, labels_of
 from skinterp.slices._search import pack
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
-SETS = (list, set, frozenset, tuple, np.ndarray)
 # Columns of bits are packed in parts, so that masks never outgrow the table.
 PART = 64
+MAX_TAGS = 65_535
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Column:
         at = {self.values[code]: i for i, code in enumerate(self.kept)}
         mask = np.zeros((len(self.kept), len(column)), dtype=bool)
         for row, cell in enumerate(column):
-            for label in cell if isinstance(cell, SETS) else ():
+            for label in labels_of(cell):
                 if label in at:
                     mask[at[label], row] = True
         return pack(mask)
@@ -99,26 +100,32 @@ def learn_columns(
     *,
     n_bins: int,
     min_size: int,
-    multi_hot: Collection[Any],
+    present: Collection[int],
 ) -> tuple[Column, ...]:
     """Columns with the tags that enough of the rows carry, and not all of them."""
-    present = _positions(multi_hot, names)
     columns = []
     for j in range(len(names)):
-        column = _learn(table, names, j, n_bins, j in present)
-        counts = _counts(column, table, names)
+        column = learn_column(table, names, j, n_bins, j in present)
+        counts = count_tags(column, table, names)
         kept = np.flatnonzero((counts >= min_size) & (counts < len(table)))
+        if len(kept) > MAX_TAGS:
+            msg = (
+                f"column {names[j]!r} has {len(kept)} tags of at least {min_size} rows;"
+                f" at most {MAX_TAGS} are taken, raise min_size or leave it out"
+            )
+            raise ValueError(msg)
         if len(kept):
             parts = (column.position, column.dtype, column.form, column.values)
             columns.append(Column(*parts, tuple(kept.tolist())))
     return tuple(columns)
 
 
-def _positions(chosen: Collection[Any], names: tuple[str, ...]) -> set[int]:
+def positions(chosen: Collection[Any], names: tuple[str, ...]) -> set[int]:
     """Places of the columns that are named, or given by place."""
     places = set()
     for name in chosen:
-        if isinstance(name, int | np.integer) and 0 <= name < len(names):
+        whole = isinstance(name, int | np.integer) and not isinstance(name, bool)
+        if whole and 0 <= name < len(names):
             places.add(int(name))
         elif name in names:
             places.add(names.index(name))
@@ -128,17 +135,18 @@ def _positions(chosen: Collection[Any], names: tuple[str, ...]) -> set[int]:
     return places
 
 
-def _learn(
+def learn_column(
     table: Any,
     names: tuple[str, ...],
     j: int,
     n_bins: int,
     present: bool,
 ) -> Column:
+    """Column with all of its tags, none of them kept."""
     dtype = "float64" if present else _dtype_of(read_column(table, names, j), names[j])
     if dtype == "tags":
         cells = read_column(table, names, j)
-        flat = [label for cell in cells if isinstance(cell, SETS) for label in cell]
+        flat = [label for cell in cells for label in labels_of(cell)]
         return Column(j, dtype, "sets", _sorted(flat, names[j]))
     cells, missing = read_feature(table, names, j, dtype)
     known = cells[~missing]
@@ -172,7 +180,7 @@ def _dtype_of(column: Any, name: str) -> str:
     if what in NUMBERS:
         return "float64"
     known = series.dropna()
-    if len(known) and isinstance(known.iloc[0], SETS):
+    if any(isinstance(cell, SETS) for cell in known):
         return "tags"
     return "category"
 
@@ -194,15 +202,31 @@ def _sorted(labels: Any, name: str) -> tuple[Any, ...]:
         return tuple(sorted(distinct, key=lambda x: (type(x).__name__, str(x))))
 
 
-def _counts(column: Column, table: Any, names: tuple[str, ...]) -> NDArray[np.int64]:
+def count_tags(column: Column, table: Any, names: tuple[str, ...]) -> NDArray[np.int64]:
     """Count the rows that carry each tag."""
     n_tags = len(column.values) + (column.form == "bins")
     if column.form == "sets":
         at = {label: i for i, label in enumerate(column.values)}
         counts = np.zeros(n_tags, dtype=np.int64)
         for cell in read_column(table, names, column.position):
-            if isinstance(cell, SETS):
-                counts[[at[label] for label in set(cell)]] += 1
+            counts[[at[label] for label in set(labels_of(cell))]] += 1
         return counts
     codes = column.codes(*read_feature(table, names, column.position, column.dtype))
     return np.bincount(codes[codes >= 0], minlength=n_tags)
+
+
+def merge_labels(
+    column: Column, tables: tuple[Any, ...], names: tuple[str, ...]
+) -> Column:
+    """Add the labels and sets of labels that other tables show."""
+    if column.form not in ("labels", "sets"):
+        return column
+    labels: list[Any] = list(column.values)
+    for table in tables:
+        if column.form == "sets":
+            cells = read_column(table, names, column.position)
+            labels += [label for cell in cells for label in labels_of(cell)]
+        else:
+            read = read_feature(table, names, column.position, column.dtype)
+            labels += read[0][~read[1]].tolist()
+    return replace(column, values=_sorted(labels, names[column.position]))

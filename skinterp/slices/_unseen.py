@@ -83,8 +83,9 @@ def _additive(
     if rows.binary and 0 < rows.value.sum() < rows.n_rows:
         logit = LogisticRegression(max_iter=1000).fit(tags, rows.value)
         return np.asarray(logit.predict_proba(asked)[:, 1])
-    model = Ridge(solver="lsqr").fit(tags, rows.value, rows.weight)
-    return np.asarray(model.predict(asked))
+    value, scale, centre = rows.centred()
+    model = Ridge(solver="lsqr").fit(tags, value, rows.weight)
+    return np.asarray(model.predict(asked)) * scale + centre
 
 
 def read_similarity(
@@ -104,16 +105,24 @@ def read_similarity(
             msg = f"tag_similarity names {name!r}, which is no column; it has {names}"
             raise ValueError(msg)
         place = names.index(name)
-        array = np.asarray(matrix, dtype=np.float64)
         column = by_place.get(place)
-        if column is None:
-            continue
-        n = len(column.values) + (column.form == "bins")
-        if array.shape != (n, n) or not np.isfinite(array).all():
-            msg = (
-                f"tag_similarity[{name!r}] has shape {array.shape}; it needs a finite "
-                f"number for each pair of {n} tags"
-            )
-            raise ValueError(msg)
-        out[place] = array
+        if column is not None:
+            out[place] = _read_matrix(matrix, name, column)
     return out
+
+
+def _read_matrix(matrix: Any, name: Any, column: Column) -> NDArray[np.float64]:
+    n = len(column.values) + (column.form == "bins")
+    msg = f"tag_similarity[{name!r}] needs a number from 0 to 1 per pair of {n} tags"
+    try:
+        array = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{msg}: {error}") from error
+    if array.shape != (n, n):
+        msg = f"{msg}, got shape {array.shape}"
+        raise ValueError(msg)
+    outside = array[~((array >= 0) & (array <= 1))]
+    if len(outside):
+        msg = f"{msg}, got {outside[0]}"
+        raise ValueError(msg)
+    return array

@@ -15,6 +15,7 @@ from skinterp.valuation._posterior import Posterior, Pulls
 
 Floats = NDArray[np.float64]
 
+SURPRISE = 6.0  # deviations; a reward beyond belies the variances
 REFRESH = 500  # pulls after which the posterior is computed anew, against drift
 TRACE = np.dtype([("row", "i8"), ("reward", "f8"), ("gap", "f8")])
 
@@ -31,6 +32,7 @@ class Rules:
     pull_rule: str = "greedy"
     batch_size: int = 1
     reestimate_every: int | None = None
+    adapt: bool = False
 
     def width(self, n: int, t: int) -> float:
         """Number of deviations that a bound spans before pull t (from 1)."""
@@ -59,6 +61,7 @@ class Search:
     n_before: int = 0
     gap: float = math.inf
     stopped: bool = False
+    surprised_at: int = 0
     trace: list[tuple[int, float, float]] = field(default_factory=list)
 
     def members(self) -> NDArray[np.bool_]:
@@ -85,11 +88,13 @@ class Search:
                 return
             size = min(self.rules.batch_size, budget - done)
             arms, gains = self._plan(b, c, size, self.n_before + done + 1)
+            surprised = False
             for arm, gain, reward in zip(arms, gains, self.rewards(arms), strict=True):
+                surprised |= self._surprises(arm, reward, gain)
                 self.pulls.add(arm, reward)
                 self.posterior.learn(arm, reward, gain)
                 self.trace.append((arm, reward, self.gap))
-            self._refresh(done, done + size)
+            self._refresh(done, done + size, surprised)
             done += size
             yield size
 
@@ -104,10 +109,21 @@ class Search:
             gains.append(self.posterior.plan(arm))
         return arms, gains
 
-    def _refresh(self, before: int, after: int) -> None:
+    def _surprises(self, arm: int, reward: float, gain: Floats) -> bool:
+        """Whether a reward lies where, by the variances in use, none should."""
+        known = max(1.0 - gain[arm], 1e-15)  # share of the noise in its variance
+        deviation = math.sqrt(self.posterior.noise / known)
+        return abs(reward - self.posterior.mean[arm]) > SURPRISE * deviation
+
+    def _refresh(self, before: int, after: int, surprised: bool) -> None:
+        """Compute the posterior anew where it is time, with new variances or not."""
         if self.renew is None:
             return
         every = self.rules.reestimate_every
         due = every is not None and before // every < after // every
+        total = self.n_before + after
+        # few initial draws may hide all noise; heavy tails must not cost a fit each
+        if surprised and self.rules.adapt and total >= 2 * self.surprised_at:
+            due, self.surprised_at = True, total
         if due or before // REFRESH < after // REFRESH:
             self.posterior = self.renew(self.pulls, due)

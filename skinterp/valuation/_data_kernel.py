@@ -16,6 +16,12 @@ JITTER = 1e-8
 MEDIAN_ROWS = 2000  # more rows do not move the median distance
 
 
+def column_scales(features: Floats, groups: NDArray[np.intp]) -> Floats:
+    """Deviations, by which the features of each group count as one together."""
+    spread = np.sqrt(np.bincount(groups, features.var(axis=0)))[groups]
+    return np.where(spread > 1e-12, spread, 1.0)
+
+
 class DataKernel:
     """Correlation of the values of data, with the features of the rows inside.
 
@@ -25,11 +31,16 @@ class DataKernel:
     """
 
     def __init__(
-        self, features: Floats, y: NDArray[Any], n_classes: int, kind: str
+        self,
+        features: Floats,
+        y: NDArray[Any],
+        n_classes: int,
+        kind: str,
+        groups: NDArray[np.intp] | None = None,
     ) -> None:
         self.center = features.mean(axis=0)
-        scale = features.std(axis=0)
-        self.scale = np.where(scale > 1e-12, scale, 1.0)
+        own = np.arange(features.shape[1]) if groups is None else groups
+        self.scale = column_scales(features, own)
         self.n_classes, self.kind = n_classes, kind
         if n_classes == 0:  # a number is one more feature
             spread = float(y.std())
@@ -112,6 +123,7 @@ class CallableKernel:
         if (np.diag(K) <= 0).any():
             msg = "kernel(X, y) must have a positive diagonal, got a number up to 0."
             raise ValueError(msg)
+        _check_definite(K)
         return (K + K.T) / 2
 
     def matrix(self) -> Floats:
@@ -132,3 +144,14 @@ class CallableKernel:
         both = np.vstack([self.X, X]), np.concatenate([self.labels, labels])
         K = self._call(*both)
         return K[n:, :n], np.diag(K)[n:]
+
+
+def _check_definite(K: Floats) -> None:
+    try:
+        np.linalg.cholesky(K + 1e-6 * float(np.diag(K).max()) * np.eye(len(K)))
+    except np.linalg.LinAlgError as error:
+        msg = (
+            "kernel(X, y) must be positive semidefinite, got a matrix with an "
+            f"eigenvalue of {np.linalg.eigvalsh(K).min():.3g}."
+        )
+        raise ValueError(msg) from error

@@ -28,7 +28,7 @@ def values_of(search: Any, marked: ArrayLike | None, level: float) -> DataValues
         probability=search.probability_,
         pulls=search.pulls_,
         marked=mark_rows(marked, n),
-        data=search._fit_X,
+        data=search._cells,
         target=search._fit_y,
         lowest=bool(search.lowest),
         level=level,
@@ -44,7 +44,7 @@ def values_of(search: Any, marked: ArrayLike | None, level: float) -> DataValues
 
 
 def sources_of(search: Any, values: DataValues, row: int) -> DataValues:
-    """Rows whose draws made the value of a row, by their weights in it."""
+    """Rows whose draws made the value of a row, those first that add most."""
     whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
     at = search._candidates
     if not whole or row not in at or search.pulls_.sum() == 0:
@@ -56,6 +56,6 @@ def sources_of(search: Any, values: DataValues, row: int) -> DataValues:
     regression = task_of(search).regression(search)
     pulled, weight = regression.weights(int(np.searchsorted(at, row)))
     part = weight * (regression.pulls.means() - regression.prior)
-    order = np.argsort(-np.abs(weight), kind="stable")
+    order = np.argsort(-np.abs(part), kind="stable")
     chosen = values[at[pulled[order]]]
     return chosen._with(weight=weight[order], part=part[order], of=int(row))

@@ -83,12 +83,15 @@ class KNNUtility:
                 "both must have the same columns."
             )
             raise ValueError(msg)
-        if isinstance(n_neighbors, bool) or n_neighbors != int(n_neighbors):
+        whole = isinstance(n_neighbors, int | np.integer)
+        if not whole or isinstance(n_neighbors, bool) or n_neighbors < 1:
             msg = f"n_neighbors={n_neighbors!r} must be an integer of at least 1."
             raise ValueError(msg)
-        if n_neighbors < 1:
-            msg = f"n_neighbors={n_neighbors!r} must be an integer of at least 1."
-            raise ValueError(msg)
+        if (labels.dtype.kind == "U") != (wanted.dtype.kind == "U"):
+            texts = {type(np.asarray(v[:1]).item()) for v in (labels, wanted)}
+            if len(texts) > 1:
+                msg = f"y holds {labels[0]!r}, but y_val {wanted[0]!r}: no such labels."
+                raise ValueError(msg)
         self.n_samples, self.n_neighbors = len(rows), int(n_neighbors)
         self._order = np.empty((len(queries), len(rows)), dtype=np.int32)
         for start in range(0, len(queries), BLOCK):
@@ -110,9 +113,14 @@ class KNNUtility:
         float
             From 0 to 1; 0 for no rows.
         """
-        chosen = np.asarray(indices, dtype=np.intp)
-        member = np.zeros(self.n_samples, dtype=np.bool_)
-        member[chosen] = True
+        chosen, n = np.asarray(indices), self.n_samples
+        member = np.zeros(n, dtype=np.bool_)
+        if chosen.size:
+            whole = chosen.ndim == 1 and chosen.dtype.kind in "iu"
+            if not whole or chosen.min() < 0 or chosen.max() >= n:
+                msg = f"indices must be positions from 0 to {n - 1}, got {indices!r}."
+                raise ValueError(msg)
+            member[chosen] = True
         size = int(member.sum())
         order, match = self._order, self._match
         return float(coalition_utility(order, match, member, size, self.n_neighbors))

@@ -26,6 +26,7 @@ DESIGN_SHARE, DESIGN_PULLS = 0.2, 3
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 EXACT_NOISE = 1e-6  # of the variance, where values are known in closed form
 N_DRAWS = 2000
+MISFIT = 3.0  # calibration beyond which estimates and bounds are not believed
 SIZES, DESIGN, REWARDS, PROBABILITY = 10, 11, 12, 13  # what a seed is for
 
 
@@ -39,6 +40,7 @@ class Outcome:
     stopped: bool
     n_evaluations: int
     trace: NDArray[Any]
+    n_refused: int = 0
 
     def values(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and deviation of the values; exact ones have none."""
@@ -74,7 +76,7 @@ class Draws:
         self.n_sizes = n if largest is None else min(n, largest + 1)
         self.offset = np.random.default_rng(seed_of(words, SIZES)).random(n)
         self.count = np.zeros(n, dtype=np.int64)
-        self.made = 0
+        self.made = self.refused = self.checks = 0
 
     def __call__(self, arms: list[int]) -> list[float]:
         tasks = []
@@ -84,7 +86,13 @@ class Draws:
             tasks.append(delayed(draw_reward)(self.utility, self.n, arm, size, seed))
             self.made += 1
             self.count[arm] += 1
-        return list(self.parallel(tasks))
+        made = list(self.parallel(tasks))
+        refused = sum(number for _, number in made)
+        if refused and not self.refused:
+            self.utility.check()  # one more training tells bad luck from a bad model
+            self.checks = 1
+        self.refused += refused
+        return [reward for reward, _ in made]
 
     def _size(self, arm: int) -> int:
         """Size of the next coalition of a row.
@@ -116,15 +124,12 @@ def search_values(
             if prior is None:
                 total = int(pulls.count.sum())
                 prior = sign * float(pulls.total.sum()) / total if total else 0.0
-            variances = _variances(params, pulls)
+            variances = _variances(params, pulls, kernel, sign * prior)
             state = {"variances": variances}
 
             def renew(pulls: Pulls, reestimate: bool) -> Posterior:
                 if reestimate:
-                    at = pulls.pulled
-                    K = kernel.rows(at)[:, at]
-                    found = Variances.of_likelihood(pulls, K, sign * prior)
-                    state["variances"] = found
+                    state["variances"] = _likeliest(pulls, kernel, sign * prior)
                 return Posterior.given(kernel, state["variances"], sign * prior, pulls)
 
             search = Search(
@@ -146,8 +151,9 @@ def search_values(
         posterior=search.posterior,
         gap=search.gap,
         stopped=search.stopped,
-        n_evaluations=used + 2 * draws.made,
+        n_evaluations=used + 2 * draws.made + draws.checks,
         trace=steps,
+        n_refused=draws.refused,
     )
 
 
@@ -177,6 +183,7 @@ def _rules(params: Any, m: int) -> Rules:
         pull_rule=params.pull_rule,
         batch_size=params.batch_size,
         reestimate_every=params.reestimate_every,
+        adapt=params.signal_variance is None and params.noise_variance is None,
     )
 
 
@@ -189,7 +196,9 @@ def _known_prior(params: Any, utility: Any, n: int) -> tuple[float | None, int]:
     if params.max_coalition is not None:
         return None, 0
     rows = np.arange(n)
-    return (float(utility(rows)) - float(utility(rows[:0]))) / n, 2
+    # a model that refuses all rows says why
+    whole = utility.check() if hasattr(utility, "check") else utility(rows)
+    return (float(whole) - float(utility(rows[:0]))) / n, 2
 
 
 def _design(
@@ -217,16 +226,25 @@ def _design(
     return pulls, trace
 
 
-def _variances(params: Any, pulls: Pulls) -> Variances:
+def _variances(params: Any, pulls: Pulls, kernel: Any, prior: float) -> Variances:
     """What is given, the rest estimated from the initial draws."""
     signal, noise = params.signal_variance, params.noise_variance
     if signal is not None and noise is not None:
         return Variances(float(signal), float(noise))
     found = Variances.of_design(pulls)
+    if signal is None and noise is None:
+        misfit = Regression(kernel, found, prior, pulls).calibration()
+        # draws may agree with each other, and not with the mean value
+        return _likeliest(pulls, kernel, prior) if misfit > MISFIT else found
     return Variances(
         found.signal if signal is None else float(signal),
         found.noise if noise is None else float(noise),
     )
+
+
+def _likeliest(pulls: Pulls, kernel: Any, prior: float) -> Variances:
+    at = pulls.pulled
+    return Variances.of_likelihood(pulls, kernel.rows(at)[:, at], prior)
 
 
 @contextmanager

@@ -18,11 +18,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
-from skinterp.compat import HasMethods, check_is_fitted, fit_context, validate_data
+from skinterp.compat import HasMethods, check_is_fitted, fit_context
 from skinterp.explanation import DataValues
+from skinterp.valuation._tables import read_table, read_target
 from skinterp.valuation._task import MIN_ROWS
 from skinterp.valuation._top_data_values import TopDataValues
-from skinterp.valuation._utility import default_estimator
+from skinterp.valuation._utility import default_estimator, fit_model
 
 
 def _inner_has(name: str) -> Any:
@@ -53,9 +54,9 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         self.selector = selector
         self.random_state = random_state
 
-    def _model(self) -> Any:
+    def _model(self, table: Any = None) -> Any:
         if self.estimator is None:
-            return default_estimator(self._classification)
+            return default_estimator(self._classification, table)
         return self.estimator
 
     # Selector and estimator check their own parameters in their fit.
@@ -65,8 +66,9 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, without missing cells.
+        X : array-like or frame of shape (n_samples, n_features)
+            Training rows. A frame is handed to the estimator as it is, and may then
+            hold texts and missing cells; an array may not.
         y : array-like of shape (n_samples,)
             Labels, or numbers for a regressor.
 
@@ -83,10 +85,8 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         # an interrupted or refused fit leaves no half of an older one behind
         for name in ("estimator_", "selector_"):
             self.__dict__.pop(name, None)
-        numeric = not self._classification
-        rows, target = validate_data(
-            self, X, y, dtype=np.float64, order="C", y_numeric=numeric
-        )
+        rows = read_table(self, X, reset=True)
+        target = read_target(rows, y, numeric=not self._classification)
         if self._classification:
             check_classification_targets(target)
             self.classes_ = np.unique(target)
@@ -96,7 +96,7 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             target = target.astype(np.float64)
         random = check_random_state(self.random_state)
-        selector = self._new_selector(random)
+        selector = self._new_selector(random, rows)
         kept_X, kept_y = selector.fit_resample(rows, target)
         if self._classification:
             lost = np.setdiff1d(self.classes_, kept_y)
@@ -106,14 +106,14 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
                     "keep some of each."
                 )
                 raise ValueError(msg)
-        model = clone(self._model())
+        model = clone(self._model(rows))
         _seed(model, random)
         self.n_kept_ = len(kept_y)
         self.selector_ = selector
-        self.estimator_ = model.fit(kept_X, kept_y)
+        self.estimator_ = fit_model(model, kept_X, kept_y)
         return self
 
-    def _new_selector(self, random: np.random.RandomState) -> Any:
+    def _new_selector(self, random: np.random.RandomState, table: Any) -> Any:
         """Selector that values rows for this very estimator, if it names no other."""
         if self.selector is None:
             selector: Any = TopDataValues(lowest=True)
@@ -121,7 +121,7 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             selector = clone(self.selector)
         parameters = selector.get_params(deep=False)
         if "estimator" in parameters and parameters["estimator"] is None:
-            selector.set_params(estimator=clone(self._model()))
+            selector.set_params(estimator=clone(self._model(table)))
         _seed(selector, random)
         return selector
 
@@ -143,8 +143,8 @@ class _SelectedData(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         # some models give labels back in another dtype
         return predicted.astype(self.classes_.dtype if self._classification else float)
 
-    def _validate_X(self, X: ArrayLike) -> NDArray[np.float64]:
-        return validate_data(self, X, reset=False, dtype=np.float64, order="C")
+    def _validate_X(self, X: Any) -> Any:
+        return read_table(self, X, reset=False)
 
     def _explain(
         self,

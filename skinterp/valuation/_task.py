@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.multiclass import type_of_target
 
 from skinterp.compat import get_tags
-from skinterp.valuation._data_kernel import CallableKernel, DataKernel
+from skinterp.valuation._data_kernel import CallableKernel, DataKernel, column_scales
 from skinterp.valuation._knn import KNNUtility
 from skinterp.valuation._posterior import Pulls, Regression, Variances
+from skinterp.valuation._rows import take_rows
+from skinterp.valuation._tables import checked_features, encode, groups_of
 from skinterp.valuation._utility import ModelUtility, SomeRows, default_estimator
 
 MIN_ROWS = 20
@@ -20,56 +23,28 @@ MIN_ROWS = 20
 
 @dataclass(frozen=True)
 class Task:
-    """Training rows, which of them are candidates, and the kernel over them."""
+    """Candidates by what the kernel compares, and their labels."""
 
-    X: NDArray[np.float64]
+    features: NDArray[np.float64]
     y: NDArray[Any]
-    at: NDArray[np.intp]
     classes: NDArray[Any] | None
     kernel: Any
-    features: Any = None
+    encoding: list[dict[str, Any]]
+    transformer: Any = None
 
     def make_kernel(self) -> Any:
         """Kernel of the candidates."""
-        features, y = self.encode(self.X[self.at]), self.y[self.at]
         if callable(self.kernel):
-            return CallableKernel(self.kernel, features, y)
+            return CallableKernel(self.kernel, self.features, self.y)
         n_classes = 0 if self.classes is None else len(self.classes)
-        return DataKernel(features, self.codes(y), n_classes, self.kernel)
-
-    def encode(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the kernel compares."""
-        if self.features is None:
-            return rows
-        made = self.features.transform(rows)
-        made = made.toarray() if hasattr(made, "toarray") else made
-        return np.ascontiguousarray(made, dtype=np.float64)
+        d = self.features.shape[1]
+        groups = None if self.transformer is not None else groups_of(self.encoding, d)
+        y = self.codes(self.y)
+        return DataKernel(self.features, y, n_classes, self.kernel, groups)
 
     def codes(self, y: NDArray[Any]) -> NDArray[Any]:
         """Position of each label among the classes; a number stays as it is."""
         return y if self.classes is None else np.searchsorted(self.classes, y)
-
-    def make_utility(self, params: Any, validation: Any) -> Any:
-        """What a set of candidates is worth."""
-        rows, target = self.X[self.at], self.y[self.at]
-        if callable(params.utility):
-            whole = len(self.at) == len(self.X)
-            return params.utility if whole else SomeRows(params.utility, self.at)
-        if params.utility == "knn":
-            if self.classes is None:
-                msg = "utility='knn' needs labels, but y is continuous."
-                raise ValueError(msg)
-            X_val, y_val = validation
-            return KNNUtility(rows, target, X_val, y_val, params.n_neighbors)
-        labelled = self.classes is not None
-        model = params.estimator
-        return ModelUtility(
-            default_estimator(labelled) if model is None else model,
-            (rows, target),
-            validation,
-            classification=labelled,
-            scoring=params.scoring,
-        )
 
     def regression(self, search: Any) -> Regression:
         """Posterior of a fitted search, made anew from what it stores."""
@@ -79,24 +54,60 @@ class Task:
         return Regression(self.make_kernel(), variances, search._prior, pulls)
 
     def predict(
-        self, regression: Regression, rows: NDArray[np.float64], y: NDArray[Any]
+        self, regression: Regression, table: Any, y: NDArray[Any]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and deviation of the values of rows."""
-        if not len(rows):
+        if not len(table):
             return np.zeros(0), np.zeros(0)
+        features = features_of(table, self.encoding, self.transformer)
         labels = y if callable(self.kernel) else self.codes(y)
-        return regression.of_rows(self.encode(rows), labels)
+        return regression.of_rows(features, labels)
 
 
 def task_of(search: Any) -> Task:
-    """Rows and kernel of a search that is fitted, or being so."""
+    """Candidates and kernel of a search that is fitted, or being so."""
     return Task(
-        X=search._fit_X,
-        y=search._fit_y,
-        at=search._candidates,
+        features=search._features,
+        y=search._fit_y[search._candidates],
         classes=getattr(search, "classes_", None),
         kernel=search.kernel,
-        features=getattr(search, "features_", None),
+        encoding=search._encoding,
+        transformer=getattr(search, "features_", None),
+    )
+
+
+def features_of(table: Any, encoding: Any, transformer: Any) -> NDArray[np.float64]:
+    """What the kernel compares."""
+    if transformer is None:
+        return encode(encoding, table)
+    return checked_features(transformer.transform(table), len(table))
+
+
+def make_utility(params: Any, table: Any, at: NDArray[Any], validation: Any) -> Any:
+    """What a set of candidates is worth; ``at`` says which rows these are."""
+    classes = getattr(params, "classes_", None)
+    if callable(params.utility):
+        whole = len(at) == len(table)
+        return params.utility if whole else SomeRows(params.utility, at)
+    rows, target = take_rows(table, at), params._fit_y[at]
+    if params.utility == "knn":
+        if classes is None:
+            msg = "utility='knn' needs labels, but y is continuous."
+            raise ValueError(msg)
+        near, far = (encode(params._encoding, t) for t in (rows, validation[0]))
+        if any("labels" in part for part in params._encoding):  # units are our own
+            scale = column_scales(near, groups_of(params._encoding, near.shape[1]))
+            near, far = near / scale, far / scale
+        return KNNUtility(near, target, far, validation[1], params.n_neighbors)
+    model = params.estimator
+    if model is None:
+        model = default_estimator(classes is not None, rows)
+    return ModelUtility(
+        model,
+        (rows, target),
+        validation,
+        classification=classes is not None,
+        scoring=params.scoring,
     )
 
 
@@ -127,17 +138,23 @@ def check_labels(
 
 
 def find_classes(
-    X: NDArray[np.float64], y: NDArray[Any], estimator: Any, who: str
+    table: Any, y: NDArray[Any], estimator: Any, who: str
 ) -> NDArray[Any] | None:
     """Labels of the rows, None where the target is a number; refuses too little data.
 
     The estimator tells which of both it is, and without one the target does.
     """
-    n, d = X.shape
+    n, d = table.shape
     if n < MIN_ROWS:
         msg = (
             f"Found array with n_samples={n}, n_features={d}, but {who} needs at least "
             f"{MIN_ROWS} samples."
+        )
+        raise ValueError(msg)
+    if isinstance(estimator, FrozenEstimator):
+        msg = (
+            f"estimator={estimator!r} is frozen: rows are valued by training on them. "
+            "Give the model itself."
         )
         raise ValueError(msg)
     continuous = type_of_target(y) == "continuous"

@@ -21,7 +21,6 @@ from skinterp.compat import (
     StrOptions,
     check_is_fitted,
     fit_context,
-    validate_data,
 )
 from skinterp.explanation import DataValues
 from skinterp.valuation._explain_values import sources_of, values_of
@@ -32,12 +31,26 @@ from skinterp.valuation._rows import (
     take_rows,
     validation_rows,
 )
-from skinterp.valuation._search import Outcome, exact_values, search_values, seed_of
+from skinterp.valuation._search import (
+    MISFIT,
+    Outcome,
+    exact_values,
+    search_values,
+    seed_of,
+)
+from skinterp.valuation._tables import (
+    cells_of,
+    learn_encoding,
+    read_table,
+    read_target,
+)
 from skinterp.valuation._task import (
     MIN_ROWS,
     check_labels,
+    features_of,
     find_classes,
     is_given,
+    make_utility,
     task_of,
 )
 
@@ -60,7 +73,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator, default=None
         Model whose training data are valued. None takes logistic regression, or ridge
-        regression for a continuous target, on scaled columns.
+        regression for a continuous target, on scaled columns and one column for each
+        label of a frame. A model that wants labels from 0 on is given such.
     m : int or float, default=0.1
         How many rows to find: a number, or a share of the rows that are valued.
     lowest : bool, default=False
@@ -99,7 +113,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         feature. Callable: ``kernel(features, y)`` gives the square matrix.
     features : transformer or None, default=None
         Makes the features that the kernel compares, such as an embedding; fitted on
-        the rows that are valued. None takes the columns.
+        the rows that are valued. None takes the columns; one of labels counts as one
+        of numbers, and a missing number is the mean.
     prior_mean : "auto" or float, default="auto"
         Value expected of a row that nothing is known of. "auto": 0 for the lowest;
         else the mean value, which is known from one training.
@@ -107,7 +122,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         Variance of the values. None estimates it from the initial draws.
     noise_variance : float or None, default=None
         Variance of one draw. None estimates it from the initial draws. If both are
-        given, there are no initial draws.
+        given, there are no initial draws. If none is, a draw 6 deviations off has
+        both estimated anew, by the marginal likelihood.
     reestimate_every : int or None, default=None
         Estimate both anew after so many draws, by the marginal likelihood. None
         leaves them.
@@ -158,16 +174,20 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         Rows that were valued: not set aside for validation, nor beyond ``max_rows``.
     n_evaluations_ : int
         Number of trainings that were paid for.
+    n_refused_ : int
+        Coalitions of which the estimator refused to learn, such as neighbours of
+        fewer rows: they are scored as a constant. After the first of them, one
+        training beyond the budget makes sure that all rows can be learnt from.
     gap_bound_ : float
         Bound on what each row found may lose against the m-th best; at least 0.
     certified_ : bool
-        Whether it stopped by its rule, with ``beta="bayes"``, or values are exact.
+        Whether values are exact, or it stopped by its rule with ``beta="bayes"`` and
+        a ``calibration_`` of at most 3.
     trace_ : ndarray of shape (n_pulls,)
         Draw by draw ``row``, ``reward`` and, from the search on, the ``gap`` before.
     calibration_ : float
         Root mean square of the draws' z-scores, each row left out once: about 1 where
-        the kernel fits. Far above 1, intervals are too short and ``certified_`` means
-        nothing. NaN without draws.
+        the kernel fits. Far above 1, intervals are too short. NaN without draws.
     signal_variance_, noise_variance_ : float
         Variances in use.
     length_scale_ : float
@@ -330,11 +350,12 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, at least 20, without missing cells.
+        X : array-like or frame of shape (n_samples, n_features)
+            Training rows, at least 20. A frame is handed to the estimator as it is, and
+            may then hold texts and missing cells; an array may not.
         y : array-like of shape (n_samples,)
             Labels, or a number for each row.
-        X_val : array-like of shape (n_val, n_features), default=None
+        X_val : array-like or frame of shape (n_val, n_features), default=None
             Rows to score on. None sets some of the training rows aside.
         y_val : array-like of shape (n_val,), default=None
             Their labels.
@@ -354,8 +375,9 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("support_", "classes_", "value_cov_", "features_"):
             self.__dict__.pop(name, None)
         effective_n_jobs(self.n_jobs)  # refuses 0 before any work
-        rows, target = validate_data(self, X, y, dtype=np.float64, order="C")
-        classes = find_classes(rows, target, self.estimator, type(self).__name__)
+        table = read_table(self, X, reset=True)
+        target = read_target(table, y)
+        classes = find_classes(table, target, self.estimator, type(self).__name__)
         if classes is None:
             target = target.astype(np.float64)
         else:
@@ -364,19 +386,18 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         words = random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         validation = self._check_validation(X_val, y_val, classes)
         rng = np.random.default_rng(seed_of(words, ROLES))
-        held_out = np.zeros(len(rows), dtype=bool)
+        held_out = np.zeros(len(table), dtype=bool)
         if validation is None and not callable(self.utility):
             share = self.validation_fraction
             held_out = validation_rows(target, share, rng, classes is not None)
-            validation = rows[held_out], target[held_out]
+            validation = take_rows(table, np.flatnonzero(held_out)), target[held_out]
         at = candidate_rows(~held_out, self.max_rows, rng)
         m = number_of_rows(self.m, len(at))
-        self._fit_X, self._fit_y, self._candidates = rows, target, at
-        if self.features is not None:
-            self.features_ = clone(self.features).fit(rows[at], target[at])
-        outcome = self._value(m, validation, words)
+        self._note_rows(table, target, at)
+        utility = make_utility(self, table, at, validation)
+        outcome = self._value(m, utility, words)
         self._note_search(outcome, at)
-        support = self._note_values(outcome, at, m, words)
+        support = self._note_values(outcome, table, m, words)
         labels = None if classes is None else target
         self.kept_ = kept_rows(support, self.lowest, self.value_mean_, labels)
         self.sample_indices_ = np.flatnonzero(self.kept_)
@@ -385,25 +406,33 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _check_validation(
         self, X: Any, y: Any, classes: NDArray | None
-    ) -> tuple[NDArray, NDArray] | None:
+    ) -> tuple[Any, NDArray] | None:
         if not is_given(X, y, self.utility):
             return None
-        rows, target = validate_data(
-            self, X, y, reset=False, dtype=np.float64, order="C"
-        )
-        return rows, check_labels(target, classes, "y_val")
+        table = read_table(self, X, reset=False)
+        return table, check_labels(read_target(table, y), classes, "y_val")
 
-    def _value(self, m: int, validation: Any, words: list[int]) -> Outcome:
+    def _note_rows(self, table: Any, target: NDArray, at: NDArray) -> None:
+        """Keep the rows, and what the kernel compares of the candidates."""
+        self._cells, self._fit_y, self._candidates = cells_of(table), target, at
+        rows = take_rows(table, at)
+        self._encoding = learn_encoding(rows)
+        transformer = None
+        if self.features is not None:
+            transformer = clone(self.features).fit(rows, target[at])
+            self.features_ = transformer
+        self._features = features_of(rows, self._encoding, transformer)
+
+    def _value(self, m: int, utility: Any, words: list[int]) -> Outcome:
         """Exact values where there are such, else those of a search."""
-        task = task_of(self)
-        kernel, utility = task.make_kernel(), task.make_utility(self, validation)
+        kernel, n = task_of(self).make_kernel(), len(self._candidates)
         if self.utility == "knn" and self.max_coalition is None:
             return exact_values(self, utility, kernel)
-        return search_values(self, utility, kernel, len(task.at), m, words)
+        return search_values(self, utility, kernel, n, m, words)
 
     def _note_search(self, outcome: Outcome, at: NDArray) -> None:
         """Keep what was drawn, in positions of all rows."""
-        n, found = len(self._fit_X), outcome.regression
+        n, found = len(self._fit_y), outcome.regression
         self.candidates_ = np.zeros(n, dtype=bool)
         self.candidates_[at] = True
         self.pulls_ = np.zeros(n, dtype=np.int64)
@@ -417,23 +446,25 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_evaluations_ = outcome.n_evaluations
         self.gap_bound_ = max(outcome.gap, 0.0)
         exact = outcome.posterior is None
-        self.certified_ = exact or (outcome.stopped and self.beta == "bayes")
+        self.n_refused_ = outcome.n_refused
         self.calibration_ = float("nan")
         if not exact and len(found.pulls.pulled):
             self.calibration_ = found.calibration()
+        by_rule = outcome.stopped and self.beta == "bayes"
+        self.certified_ = exact or (by_rule and not self.calibration_ > MISFIT)
         self.trace_ = outcome.trace.copy()
         self.trace_["row"] = at[self.trace_["row"]]
 
     def _note_values(
-        self, outcome: Outcome, at: NDArray, m: int, words: list[int]
+        self, outcome: Outcome, table: Any, m: int, words: list[int]
     ) -> NDArray[np.bool_]:
         """Keep the values of all rows; returns which are found."""
-        n = len(self._fit_X)
+        n, at = len(self._fit_y), self._candidates
         mean, std = np.empty(n), np.empty(n)
         rest = np.flatnonzero(~self.candidates_)
         mean[at], std[at] = outcome.values()
         mean[rest], std[rest] = task_of(self).predict(
-            outcome.regression, self._fit_X[rest], self._fit_y[rest]
+            outcome.regression, take_rows(table, rest), self._fit_y[rest]
         )
         sign = -1.0 if self.lowest else 1.0
         self.value_mean_, self.value_std_ = mean, std
@@ -488,12 +519,9 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             Deviations; with ``return_std`` only.
         """
         check_is_fitted(self)
-        rows, target = validate_data(
-            self, X, y, reset=False, dtype=np.float64, order="C"
-        )
-        task = task_of(self)
-        target = check_labels(target, task.classes, "y")
-        mean, std = task.predict(task.regression(self), rows, target)
+        table, task = read_table(self, X, reset=False), task_of(self)
+        target = check_labels(read_target(table, y), task.classes, "y")
+        mean, std = task.predict(task.regression(self), table, target)
         return (mean, std) if return_std else mean
 
     def _explain(

@@ -9,15 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -154,6 +161,143 @@ def test_bounds_are_kept(people: Any) -> None:
     assert (inside <= X.max(axis=0)).all()
 
 
+@pytest.mark.filterwarnings("ignore:the noise of")  # the graph is not the point
+@pytest.mark.parametrize(
+    "model",
+    [None, DecisionTreeClassifier(max_depth=4), make_pipeline(StandardScaler(), SVC())],
+    ids=["linear", "tree", "kernel"],
+)
+def test_bounds_that_leave_out_the_row_itself(model: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    low, high = np.array([6.0, 1.5]), np.array([8.0, 5.0])
+    bounds = {0: (6.0, 8.0), 2: (1.5, 5.0)}
+    explainer = BraceExplainer(model, bounds=bounds, graph={2: [0]}).fit(X, y)
+    answer = explainer.explain(X[::15], lam=[0.0, 1.0, np.inf])
+    found = answer.counterfactuals[answer.status == "found"][:, [0, 2]]
+    assert len(found) > 20
+    assert (found >= low).all()
+    assert (found <= high).all()
+
+
+@pytest.mark.filterwarnings("ignore:the noise of")  # the graph is not the point
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"solver": "gradient"},
+        {"solver": "black-box"},
+        {"mechanisms": KNeighborsRegressor(5)},
+    ],
+    ids=str,
+)
+def test_noise_stays_likely(params: dict[str, Any]) -> None:
+    """Within its quantiles in training, or where it is; the limits are felt."""
+    X, y = load_iris(return_X_y=True)
+    free = BraceExplainer(graph={2: [0]}, **params).fit(X, y)
+    quantiles = 0.1, 0.9
+    held = BraceExplainer(graph={2: [0]}, noise_quantiles=quantiles, **params)
+    held.fit(X, y)
+    rows = X[::10]
+    answer, before = held.explain(rows), free.explain(rows)
+    answer.check_faithful(held, rows)
+    assert answer.valid.mean() > 0.6
+    low = np.quantile(held.noise_, 0.1, axis=0, method="inverted_cdf")
+    high = np.quantile(held.noise_, 0.9, axis=0, method="inverted_cdf")
+    low, high = np.minimum(low, answer.noise), np.maximum(high, answer.noise)
+    inside = answer.counterfactual_noise >= low - 1e-5
+    inside &= answer.counterfactual_noise <= high + 1e-5
+    assert inside.all()
+    outside = before.counterfactual_noise < low - 1e-5
+    outside |= before.counterfactual_noise > high + 1e-5
+    assert outside.any()
+    if not params:
+        assert answer.certified.all()
+        known = answer.status == "found"
+        felt = known & outside.any(axis=1)
+        assert (answer.objective[known] >= before.objective[known] - 1e-9).all()
+        assert (answer.objective[felt] > before.objective[felt]).all()
+
+
+def test_unlikely_noise_of_the_row_itself_is_allowed() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = (X[:, 0] + 0.1 * X[:, 1] > 0).astype(int)
+    explainer = BraceExplainer(noise_quantiles=(0.1, 0.9)).fit(X, y)
+    answer = explainer.explain([[-1.0, 5.0]])
+    assert answer.status[0] == "found"
+    assert answer.steps[0, 1] == 0.0
+
+
+def test_noise_that_is_only_rounding_has_room() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    X[:, 1] = 2 * X[:, 0] + 1
+    y = (X[:, 0] > 0).astype(int)
+    explainer = BraceExplainer(graph={1: [0]}, noise_quantiles=(0.05, 0.95))
+    answer = explainer.fit(X, y).explain(X[:10])
+    assert (answer.status == "found").all()
+    off = answer.counterfactuals[:, 1] - 2 * answer.counterfactuals[:, 0] - 1
+    assert (np.abs(off) < 1e-5).all()
+
+
+def test_rare_label_of_encoded_column_is_held() -> None:
+    X, y = load_iris(return_X_y=True)
+    rare = np.zeros(len(X))
+    rare[3] = 1.0
+    explainer = BraceExplainer().fit(np.column_stack([X, rare]), y)
+    assert explainer.held_.tolist() == [False] * 4 + [True]
+
+
+# -- weights -------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:the noise of")  # the graph is not the point
+@pytest.mark.parametrize("mechanism", ["linear", Ridge(1e-9)])
+def test_weights_are_repeated_rows(mechanism: Any) -> None:
+    """In the model, mechanisms, units, correlation and quantiles of the noise."""
+    X, y = load_iris(return_X_y=True)
+    weight = np.arange(len(X)) % 3
+    params = {"graph": {2: [0]}, "mechanisms": mechanism, "noise_quantiles": (0.1, 0.9)}
+    model = make_pipeline(StandardScaler(), RidgeClassifier())
+    one = BraceExplainer(RidgeClassifier(), **params).fit(X, y, sample_weight=weight)
+    rows = np.repeat(np.arange(len(X)), weight)
+    two = BraceExplainer(RidgeClassifier(), **params).fit(X[rows], y[rows])
+    assert_allclose(one.scale_, two.scale_)
+    assert_allclose(one.noise_corr_, two.noise_corr_, atol=1e-9)
+    answers = [explainer.explain(X[:9]) for explainer in (one, two)]
+    assert_allclose(*(a.counterfactuals for a in answers), atol=1e-6)
+    plain = BraceExplainer(RidgeClassifier(), **params).fit(X, y)
+    assert not np.allclose(one.abduct(X), plain.abduct(X), atol=1e-3)
+    inside = BraceExplainer(model).fit(X, y, sample_weight=weight).estimator_
+    assert not np.allclose(inside[-1].coef_, clone(model).fit(X, y)[-1].coef_)
+
+
+@pytest.mark.parametrize(
+    ("params", "weight", "words"),
+    [
+        ({"estimator": KNeighborsClassifier()}, 1, "estimator=KNeighbors.* not take"),
+        (
+            {"graph": {1: [0]}, "mechanisms": KNeighborsRegressor()},
+            1,
+            "mechanisms=KNeighbors.* not take",
+        ),
+        ({}, 0, "(?i)sample.weight"),
+        ({}, -1, "sample_weight"),
+    ],
+    ids=str,
+)
+def test_weights_that_cannot_be_used(params: Any, weight: float, words: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=words):
+        BraceExplainer(**params).fit(X, y, sample_weight=np.full(len(X), weight))
+
+
+def test_frozen_model_needs_no_weights() -> None:
+    X, y = load_iris(return_X_y=True)
+    frozen = FrozenEstimator(KNeighborsClassifier().fit(X, y))
+    explainer = BraceExplainer(frozen).fit(X, y, sample_weight=np.ones(len(X)))
+    assert_array_equal(explainer.predict(X), frozen.predict(X))
+
+
 # -- statuses ------------------------------------------------------------------------
 
 
@@ -216,6 +360,72 @@ def test_tree_is_left_at_its_threshold() -> None:
     assert (moved < 0.02 * (edge - X[:50, 0])).all()
 
 
+class Shifted(LogisticRegression):
+    """Linear scores that do not decide: its classes begin at another threshold."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes_[(self.decision_function(X) > 0.05).astype(int)]
+
+
+def test_nothing_is_proved_where_scores_do_not_decide() -> None:
+    """One row of hundred that the scores put elsewhere is enough."""
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    model = Shifted().fit(X, (X.sum(axis=1) > 0).astype(int))
+    X[0] -= (model.decision_function(X[:1]) - 0.03) / model.coef_.sum()
+    explainer = BraceExplainer(FrozenEstimator(model)).fit(X, model.predict(X))
+    wrong = (explainer.decision_function(X) > 0) != model.predict(X)
+    assert 0 < wrong.mean() < 0.02
+    assert explainer.solver_ != "exact"
+    answer = explainer.explain(X[::20])
+    answer.check_faithful(explainer, X[::20])
+    assert not answer.certified.any()
+
+
+class Backwards(LogisticRegression):
+    """Its classes are not sorted."""
+
+    def fit(self, X: Any, y: Any) -> Backwards:
+        super().fit(X, y)
+        for name in ("classes_", "coef_", "intercept_"):
+            setattr(self, name, getattr(self, name)[::-1])
+        return self
+
+
+def test_classes_in_any_order() -> None:
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["a", "b", "c"])[y]
+    answers = []
+    for model in (Backwards(max_iter=500), LogisticRegression(max_iter=500)):
+        explainer = BraceExplainer(model).fit(X, labels)
+        answers.append(explainer.explain(X[::15], target="b"))
+        answers[-1].check_faithful(explainer, X[::15])
+    assert_allclose(*(a.counterfactuals for a in answers), atol=1e-9)
+
+
+def test_one_row_is_answered_as_in_a_batch(cancer: Any) -> None:
+    """Though several columns are tried in one call of the model."""
+    X, y = cancer
+    model = RandomForestClassifier(5, random_state=0)
+    graph = {"mean area": ["mean radius"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        explainer = BraceExplainer(model, graph=graph).fit(X, y)
+    together = explainer.explain(X[::8]).counterfactuals[:5]
+    alone = [explainer.explain(X.iloc[[i]]).counterfactuals[0] for i in range(0, 40, 8)]
+    assert_array_equal(together, alone)
+
+
+def test_each_weight_has_the_best_of_the_path() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(10, random_state=0)
+    explainer = BraceExplainer(model, n_starts=1).fit(X, y)
+    answer = explainer.explain(X[::5], lam=[0.0, 1.0, 5.0])
+    first, second = answer.distance_x, answer.distance_u
+    for k, lam in enumerate((0.0, 1.0, 5.0)):
+        others = first + lam * second
+        assert (answer.objective[k] <= others.min(axis=0) + 1e-9).all()
+
+
 def boosted(name: str) -> Any:
     module = pytest.importorskip(name)
     if name == "lightgbm":
@@ -250,7 +460,7 @@ def test_every_answer_is_what_the_model_says(model: Any, cancer: Any) -> None:
     X, y = cancer
     inner = FrozenEstimator(model.fit(X, y))
     explainer = BraceExplainer(inner, n_starts=2).fit(X, y)
-    rows = X[::150]
+    rows = X[::200]
     answer = explainer.explain(rows, lam=[0.0, 1.0, np.inf])
     assert answer.valid.all()
     assert (answer.status == "found").all()
@@ -311,6 +521,36 @@ def test_held_effect_is_cut_from_its_causes() -> None:
     assert_array_equal(answer.counterfactual_noise[:, 1], answer.noise[:, 1])
 
 
+def test_noise_of_a_held_effect_costs_nothing() -> None:
+    """In the searches as in the exact solver: its cause moves as freely."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[:, 1] += 3 * X[:, 0]
+    y = (X[:, 0] + 0.9 * X[:, 2] > 0.5).astype(int)
+    params = {"graph": {1: [0]}, "immutable": [1], "lam": 3.0}
+    best = BraceExplainer(**params).fit(X, y).explain(X[:10]).objective
+    for solver, slack in (("gradient", 1.001), ("black-box", 1.3)):
+        explainer = BraceExplainer(solver=solver, **params).fit(X, y)
+        assert (explainer.explain(X[:10]).objective < slack * best).all()
+
+
+@pytest.mark.parametrize(
+    ("step", "affine"),
+    [
+        (SimpleImputer(), True),
+        (SimpleImputer(missing_values=0), False),
+        (MinMaxScaler(), True),
+        (MinMaxScaler(clip=True), False),
+        (PolynomialFeatures(2), False),
+    ],
+    ids=str,
+)
+def test_steps_that_keep_scores_linear(step: Any, affine: bool) -> None:
+    model = make_pipeline(step, LogisticRegression(max_iter=1000))
+    explainer = BraceExplainer(model).fit(*load_iris(return_X_y=True))
+    assert (explainer.solver_ == "exact") == affine
+
+
 def test_noise_that_correlates_is_told() -> None:
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=300)
@@ -333,6 +573,18 @@ def test_noise_that_correlates_is_told() -> None:
         ({"graph": {"income": [0]}}, "graph names the column 'income'"),
         ({"graph": np.zeros((3, 3))}, r"of shape \(4, 4\)"),
         ({"mechanisms": {0: DecisionTreeClassifier()}}, "mechanisms="),
+        ({"graph": {0: None}}, "graph names the column None"),
+        ({"graph": {0: 1.5}}, "graph names the column 1.5"),
+        ({"graph": [[0, 1], [1]]}, r"of shape \(4, 4\), got \[\[0, 1"),
+        ({"graph": np.full((4, 4), 2)}, r"got the values \[2\]"),
+        ({"mechanisms": {0: "square"}}, "mechanisms='square'"),
+        ({"categories": {0: []}}, "lists no value for column 'x0'"),
+        ({"categories": {0: ["red"]}}, "gives 'red' for column 'x0'"),
+        ({"categories": {0: [np.nan]}}, "gives nan for column 'x0'"),
+        ({"scale": ["a"] * 4}, "scale must be"),
+        ({"noise_quantiles": (0.9, 0.1)}, "noise_quantiles must be two shares"),
+        ({"noise_quantiles": (0.1, 0.5, 0.9)}, "noise_quantiles must be two shares"),
+        ({"noise_quantiles": ("a", 1)}, "noise_quantiles must be two shares"),
         ({"immutable": [7]}, "immutable names the column 7"),
         ({"immutable": [0], "categories": [0]}, "in immutable and in categories"),
         ({"bounds": {0: (2, 1)}}, "bounds of column 0"),
@@ -353,6 +605,8 @@ def test_wrong_parameters(params: dict[str, Any], words: str) -> None:
         ({"target": [0, 1]}, "target must be one label, or 3"),
         ({"lam": -1.0}, "lam must be a number of at least 0"),
         ({"lam": []}, "lam must be"),
+        ({"lam": "much"}, "lam must be"),
+        ({"lam": [np.nan]}, "lam must be"),
     ],
 )
 def test_wrong_options(options: dict[str, Any], words: str) -> None:

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
 from skinterp.counterfactual._convex import solve
+from skinterp.counterfactual._polish import duality_gap
 from skinterp.counterfactual._steps import Steps
 
 
@@ -117,6 +118,18 @@ def test_what_cannot_be_reached() -> None:
     assert not solve(beyond).feasible.any()
     crossed = problem(eye, [1.0, 1.0], 1.0, 1.0, low=np.array([[0.7, 0.0]]), high=high)
     assert not solve(crossed).feasible.any()
+
+
+def test_a_longer_step_has_a_gap() -> None:
+    """Proofs are of the step given: one twice as long could save half of it."""
+    one = problem(np.eye(2), [1.0, 2.0], 4.0, 1.0)
+    best = solve(one).step[0]
+    value = one.objective(best[None])[0]
+    length = np.linalg.norm(best)
+    price = best / length * one.weights[1]
+    multiplier = np.array([value / 4.0])
+    assert duality_gap(one, best, price, multiplier) < 1e-6
+    assert_allclose(duality_gap(one, 2 * best, price, multiplier), value, rtol=1e-6)
 
 
 def test_nothing_to_do() -> None:

@@ -55,7 +55,7 @@ def known_explainer(
         graph=(weights != 0).astype(int),
         mechanisms=mechanisms or "linear",
         scale=np.ones(d) if scale is None else scale,
-        **{"margin": 0.0, **params},
+        **{"margin": 1e-12, **params},
     )
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(60, d))
@@ -102,6 +102,39 @@ def test_toy(toy: Toy, lam: float, row: tuple[float, float], objective: float) -
     assert_allclose(answer.objective, objective, atol=1e-5)
     assert answer.certified.all()
     assert answer.gap[0] < 1e-9
+
+
+def test_without_a_margin_rounding_is_outdone(toy: Toy) -> None:
+    """The answer is valid, and is not called certified at the price of a longer way."""
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    explainer = toy(margin=0.0)
+    answer, above = explainer.explain(rows), toy(margin=1e-6).explain(rows)
+    answer.check_faithful(explainer, rows)
+    assert answer.certified.all()
+    assert (answer.objective < above.objective).all()
+
+
+class Rounded(LogisticRegression):
+    """A model that sees its score too coarsely to know the margin asked for."""
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 1e-3).astype(int)]
+
+
+def test_a_margin_that_is_not_enough_is_no_proof() -> None:
+    """Pushed further inside, an answer is compared with the margin asked for."""
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = linear_classifier([1.0, 2.0], 0.0).estimator
+    coarse = Rounded()
+    coarse.__dict__.update(model.__dict__)
+    X = X[np.abs(model.decision_function(X)) > 0.01]
+    explainer = BraceExplainer(FrozenEstimator(coarse), solver="exact")
+    explainer.fit(X, model.predict(X))
+    rows = X[model.predict(X) == "no"]
+    answer = explainer.explain(rows)
+    assert (answer.status == "found").all()
+    assert not answer.certified.any()
+    assert (answer.gap < 0.02).all()
 
 
 def test_toy_in_closed_form(toy: Toy) -> None:
@@ -281,12 +314,17 @@ def test_limits_in_closed_form(paths: list) -> None:
         assert_allclose(answer.counterfactual_noise[-1, 0], noise, atol=1e-8)
 
 
-def test_large_weight_is_near_the_limit() -> None:
-    for seed in range(10):
-        answer = known_explainer(*random_model(seed), -2.0).explain(
-            np.zeros((1, 4)), lam=[1e6, np.inf]
-        )
-        assert_allclose(answer.distance_u[0], answer.distance_u[1], rtol=1e-5)
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+def test_extreme_weights_are_near_the_limits(distance: str) -> None:
+    """And are certified as well."""
+    lams = [0.0, 1e-10, 1e6, 1e10, 1e300, np.inf]
+    for seed in range(4):
+        explainer = known_explainer(*random_model(seed), -2.0, distance=distance)
+        answer = explainer.explain(np.zeros((1, 4)), lam=lams)
+        assert_allclose(answer.distance_x[1], answer.distance_x[0], rtol=1e-6)
+        for k in (2, 3, 4):
+            assert_allclose(answer.distance_u[k], answer.distance_u[-1], rtol=1e-5)
+        assert answer.certified.all()
 
 
 def test_path_is_monotone(paths: list) -> None:

@@ -112,7 +112,7 @@ def test_summary() -> None:
 def test_pictures() -> None:
     one, many, path = make()[0], make(), path_of(make()[0])
     texts = {t.get_text() for t in one.plot().texts}
-    assert texts == {"48 → 44, after amount", "10 → 8"}
+    assert texts == {"48 → 44, following amount", "10 → 8"}
     assert [t.get_text() for t in many.plot().texts] == ["100% of rows"] * 2
     assert len(path.plot().get_legend().get_texts()) == 2
 
@@ -210,6 +210,22 @@ def test_encoded_columns_become_labels() -> None:
     assert mapped.counterfactuals.tolist() == [["own"], ["own"]]
     assert "housing: rent -> own" in mapped.to_text()
     assert np.isnan(mapped.noise).all()
+
+
+def test_features_that_no_cell_has_are_refused() -> None:
+    """Two labels at once are no row of the table."""
+    sources = tuple(
+        FeatureSource(form="category", column=0, categories=(label,), unknown=0.0)
+        for label in ("rent", "own")
+    )
+    answer = make(
+        rows=np.array([[1.0, 0.0], [0.0, 1.0]]),
+        counterfactuals=np.array([[1.0, 1.0], [0.0, 1.0]]),
+        steps=np.array([[0.0, 1.0], [0.0, 0.0]]),
+        edges=np.zeros((0, 2)),
+    )
+    with pytest.raises(ValueError, match=r"column 'housing' change to \[1.0, 1.0\]"):
+        answer.map_features(FeatureMap(("housing",), sources))
 
 
 def test_mixed_columns_that_change_are_refused() -> None:

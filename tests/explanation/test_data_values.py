@@ -56,10 +56,10 @@ def test_order_is_from_the_sought_end():
 def test_words():
     lines = values(marked=[False, True, True, False]).to_text().splitlines()
     assert lines == [
-        "2 of 4 rows of lowest value (1 are no candidates)",
-        "  - row 1: value -0.2 (-0.298 to -0.102), 5 draws, lowest with probability 1 "
-        "[age=30, dose=2; yes]",
-        "  - row 3: value -0.1, 1 draws [age=50, dose=4; yes]",
+        "2 of 4 rows of lowest value (1 is no candidate)",
+        "  - row 1: value -0.2 (-0.298 to -0.102), 5 draws, among the lowest with "
+        "probability 1 [age=30, dose=2; yes]",
+        "  - row 3: value -0.1, 1 draw [age=50, dose=4; yes]",
         "1 of 2 marked rows are found",
     ]
 
@@ -128,6 +128,7 @@ def test_sources_are_bars(search):
     sources = search.explain(row=row)
     ax = sources.plot()
     assert ax.get_xlabel().startswith(f"part of the value of row {row}")
+    assert (np.diff(np.abs(sources.part)) <= 0).all()
     assert sources.to_text().startswith(f"value of row {row}: mean value")
     assert sources.top(2).row.tolist() == sources.row[:2].tolist()
     plt.close("all")
@@ -173,6 +174,7 @@ def test_columns_of_the_user():
     [
         ({"scope": "local"}, "scope"),
         ({"level": 1.0}, "level"),
+        ({"level": "wide"}, "level"),
         ({"value": [0.0, 1.0, np.nan, 2.0]}, "finite"),
         ({"std": [0.0, 1.0, -1.0, 2.0]}, "at least 0"),
         ({"pulls": [1, 2]}, "pulls"),

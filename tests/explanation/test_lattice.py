@@ -166,6 +166,25 @@ def test_labels_keep_apart():
             assert (np.diff(here) >= 0.99).all()
 
 
+@pytest.mark.parametrize(("n", "m"), [(60, 14), (20, 8), (4, 3)])
+def test_labels_do_not_lie_upon_each_other(n, m):
+    table = np.random.default_rng(3).random((n, m)) < 0.4
+    names = [f"attribute {j}" for j in range(m)]
+    model = ConceptLattice().fit(pd.DataFrame(table, columns=names))
+    for told in (model.explain(), model.explain(pd.DataFrame(table, columns=names))):
+        ax = told.plot()
+        ax.figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in ax.texts]
+        for i, box in enumerate(boxes):
+            for other in boxes[i + 1 :]:
+                across = min(box.x1, other.x1) - max(box.x0, other.x0)
+                assert across <= 1 or min(box.y1, other.y1) <= max(box.y0, other.y0) + 1
+        ends = [point for line in ax.lines for point in line.get_xdata()]
+        low, high = ax.get_xlim()
+        assert not ends or (min(ends) - low < 0.7 and high - max(ends) < 0.7)
+        plt.close("all")
+
+
 def test_every_edge_goes_down():
     shown = random_lattice(20, 6)
     layout = lay_out(shown.edges, len(shown.concept))

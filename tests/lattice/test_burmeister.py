@@ -22,6 +22,25 @@ def test_reading(tmp_path):
         assert table.to_numpy().tolist() == [[1, 1, 1], [0, 1, 1]]
 
 
+@pytest.mark.parametrize("name", ["B\n\n", "B\n", "B\n5\n", "\ufeffB\nname\n"])
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_names_that_are_numbers_and_lines_left_out(tmp_path, name, blank):
+    path = tmp_path / "a.cxt"
+    crosses = f"{blank}X.\n{blank}xX\n\n"
+    path.write_text(f"{name}2\n2\n{blank}7\n8\n1\nb\u2028c\n{crosses}", "utf-8")
+    table = read_burmeister(path)
+    assert table.index.tolist() == ["7", "8"]
+    assert table.columns.tolist() == ["1", "b\u2028c"]
+    assert table.to_numpy().tolist() == [[1, 0], [1, 1]]
+
+
+def test_frames_of_other_libraries_give_their_columns(tmp_path):
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "a.cxt"
+    write_burmeister(polars.DataFrame({"flies": [True, False]}), path)
+    assert read_burmeister(path).columns.tolist() == ["flies"]
+
+
 @given(arrays(bool, st.tuples(st.integers(0, 5), st.integers(0, 5))))
 def test_what_is_written_is_read(tmp_path_factory, table):
     path = tmp_path_factory.mktemp("cxt") / "a.cxt"
@@ -58,6 +77,9 @@ def test_wrong_files_are_refused(tmp_path, text, message):
     ("arguments", "message"),
     [
         ({"X": [[2, 0]]}, "X holds 2"),
+        ({"X": pd.DataFrame({"a": pd.array([1, None], "boolean")})}, "X holds <NA>"),
+        ({"X": [[1, 0]], "attributes": ["a\n", "c"]}, "line break"),
+        ({"X": [[1, 0]], "attributes": ["a", "c\r"]}, "line break"),
         ({"X": [1, 0]}, "two dimensions"),
         ({"X": [[1, 0]], "objects": ["a", "b"]}, "objects has 2 names for 1"),
         ({"X": [[1, 0]], "attributes": ["a\nb", "c"]}, "line break"),

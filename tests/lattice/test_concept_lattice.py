@@ -397,6 +397,48 @@ def test_unknown_labels_have_no_attribute(mixed):
     assert not lattice.attributes(pd.DataFrame({"color": ["green"]})).any()
 
 
+def test_another_kind_of_cells_than_in_fit_is_refused(mixed):
+    lattice = ConceptLattice().fit(mixed)
+    for column, cells, told in (
+        ("color", 1.0, "'color' holds numbers, but held labels"),
+        ("age", "old", "'age' holds labels, but held numbers"),
+        ("age", pd.Timestamp(0), "'age' holds dates, but held numbers"),
+        ("day", 18262.0, "'day' holds numbers, but held dates"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            lattice.transform(mixed.assign(**{column: cells}))
+        unknown = lattice.attributes(mixed.assign(**{column: None}))
+        own = [name.startswith(column) for name in lattice.attribute_names_]
+        assert not unknown[:, own].any()
+
+
+@pytest.mark.parametrize("scaling", ["auto", "boolean", "ordinal", "interordinal"])
+@pytest.mark.parametrize("dtype", [float, "string", "Int64", object])
+def test_columns_without_a_known_cell_belong_to_no_row(scaling, dtype):
+    frame = pd.DataFrame({"a": [1, 0, 1], "b": pd.Series([None] * 3, dtype=dtype)})
+    lattice = ConceptLattice(scaling={"b": scaling}).fit(frame)
+    assert lattice.attribute_names_.tolist() == ["a", "b"]
+    assert not lattice.attributes(frame)[:, 1].any()
+
+
+def test_names_are_all_different():
+    frame = pd.DataFrame({"a": [1, 0, 1], "a = 1 (2)": [1, 1, 0]})
+    frame["b"] = [1.0, 1.0 + 1e-9, 1.0 + 2e-9]
+    lattice = ConceptLattice(scaling={"b": "nominal"}).fit(
+        frame.rename(columns={"a = 1 (2)": "b = 1 (2)"})
+    )
+    assert lattice.attribute_names_.tolist() == [
+        "a",
+        "b = 1 (2)",
+        "b = 1",
+        "b = 1 (3)",
+        "b = 1 (4)",
+    ]
+    odd = pd.DataFrame({"all": [1, 0], "a": [1, 1], "a & b": [1, 0], "b": [0, 1]})
+    names = ConceptLattice().fit(odd).get_feature_names_out().tolist()
+    assert len(set(names)) == len(names)
+
+
 # -- the estimator ---------------------------------------------------------------------
 
 
@@ -408,8 +450,17 @@ def test_completion_of_a_row():
     assert np.flatnonzero(lattice.predict(row)[0]).tolist() == [0, 2, 6, 7, 8]
     with pytest.raises(ValueError, match="names 'z'"):
         lattice.closure(["z"])
-    with pytest.raises(ValueError, match=r"of shape \(3,\)"):
-        lattice.closure([True, False, True])
+    assert lattice.closure(pd.Index(["i"])) == ("a", "c", "g", "h", "i")
+    for wrong in (
+        [True, False, True],
+        [0.3] * 9,
+        [np.nan] * 9,
+        "abc",
+        [["a", "b"]],
+        {"a"},
+    ):
+        with pytest.raises(ValueError, match=r"a list of names, or truth values"):
+            lattice.closure(wrong)
 
 
 def test_names_of_rows_and_concepts():

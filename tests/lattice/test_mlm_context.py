@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -108,6 +109,13 @@ def test_other_objects_are_set_against_training():
         ({"attributes": None}, ANIMALS, "attributes must be a sequence"),
         ({"scorer": lambda s, o: [1.0]}, ANIMALS, r"scorer gave the shape \(1,\)"),
         ({"scorer": lambda s, o: [np.nan] * 6}, ANIMALS, "holds NaN"),
+        ({"scorer": lambda s, o: dict.fromkeys(o, 1)}, ANIMALS, "scorer gave dict"),
+        ({"scorer": lambda s, o: ["high"] * 6}, ANIMALS, "scorer gave list"),
+        ({"scorer": lambda s, o: 1.0}, ANIMALS, r"scorer gave the shape \(\)"),
+        ({"attributes": set(VERBS)}, ANIMALS, "attributes must be a sequence"),
+        ({"scorer": None}, np.ones((0, 2, 4)), "without the scores of any pattern"),
+        ({"scorer": None}, np.ones((1, 2, 0)), "2 objects .* 0 attributes"),
+        ({"scorer": None}, [[-1.7e308] * 4, [1.7e308] * 4], "range of the scores"),
         ({"scorer": None}, ANIMALS, "where scorer=None"),
         ({"scorer": None}, np.ones((2, 3)), "attributes holds 4 names"),
         ({}, "wren", "must be a sequence of names"),
@@ -142,6 +150,18 @@ def test_explanation_names_objects_and_attributes():
     assert len(iceberg) < len(told)
 
 
+def test_a_frame_of_scores_names_objects_and_attributes():
+    scores = pd.DataFrame(GOLD.astype(float), index=ANIMALS, columns=VERBS)
+    told = MLMContext().fit(scores).explain()
+    assert told.attribute_names == tuple(VERBS)
+    assert told.object_names == tuple(ANIMALS)
+    assert model(scorer=None).fit(scores).context_.tolist() == GOLD.tolist()
+    with pytest.raises(ValueError, match="X has the columns"):
+        model(scorer=None).fit(scores[VERBS[::-1]])
+    with pytest.raises(ValueError, match="X has the columns"):
+        MLMContext().fit(scores).transform(scores[VERBS[::-1]])
+
+
 def test_pipeline_to_the_lattice():
     for first in (model(), model().set_output(transform="pandas")):
         told = skinterp.explain(make_pipeline(first, ConceptLattice()).fit(ANIMALS))
@@ -171,3 +191,8 @@ def test_measures_refuse_what_cannot_be_compared():
         ranking_scores(np.ones((2, 3)), np.ones((3, 2)))
     with pytest.raises(ValueError, match="no true pair"):
         context_scores(np.ones((2, 2)), np.zeros((2, 2)))
+    for measure in (ranking_scores, context_scores):
+        with pytest.raises(ValueError, match="scores holds NaN"):
+            measure([[np.nan, 1.0]], [[1, 0]])
+        with pytest.raises(ValueError, match="truth must hold truth values"):
+            measure([[0.5, 1.0]], [[7, 0]])

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -346,3 +346,240 @@ def test_progress_is_shown_on_request(planted, capsys, make_finder):
     T, p = planted
     make_finder(verbose=1).fit_scores(T, p)
     assert "slices of 3 tags" in capsys.readouterr().err
+
+
+# the range of double precision, and offsets that sums of squares lose
+@pytest.mark.parametrize(("scale", "offset"), [(1e300, 0), (1e-14, 0), (1.0, 1e8)])
+def test_losses_of_any_size(scale, offset, make_finder):
+    rng = np.random.default_rng(0)
+    T, loss = rng.integers(0, 3, (300, 3)), rng.exponential(size=300)
+    loss[T[:, 0] == 1] += 1
+    params = {"metric": "loss", "unseen": "substitution"}
+    plain = make_finder(gap=0.3, **params).fit_scores(T, loss)
+    other = make_finder(gap=0.3 * scale, **params)
+    other.fit_scores(T, loss * scale + offset)
+    assert np.array_equal(plain.tags_, other.tags_)
+    assert other.slices_["gap"] / scale == pytest.approx(plain.slices_["gap"], rel=1e-5)
+    assert other.slices_["p_value"] == pytest.approx(
+        plain.slices_["p_value"], rel=1e-5, abs=1e-12
+    )
+    assert np.array_equal(plain.cover_, other.cover_)
+
+
+@pytest.mark.parametrize("weight", [7.0, 1e-300, 1e300])
+def test_weights_that_are_all_the_same_change_nothing(planted, weight, make_finder):
+    T, p = planted
+    plain = make_finder().fit_scores(T, p)
+    heavy = make_finder().fit_scores(T, p, sample_weight=np.full(200, weight))
+    assert heavy.slices_.tobytes() == plain.slices_.tobytes()
+    some = np.random.default_rng(0).integers(1, 4, 200)
+    one, other = (make_finder().fit_scores(T, p, some * w) for w in (1.0, weight))
+    assert np.array_equal(one.tags_, other.tags_)
+    assert one.slices_["p_value"] == pytest.approx(other.slices_["p_value"])
+
+
+@pytest.mark.parametrize("gap", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_the_bound_of_losses_loses_no_slice(gap, heavy, make_finder, brute_force):
+    rng = np.random.default_rng(1)
+    T = rng.integers(0, 3, (700, 5))
+    loss = rng.exponential(1 + (T[:, 0] == 1))
+    loss[:3] = 1e4 if heavy else 1.0
+    every = brute_force(T, loss, 10, 3)
+    expected = {s for s, (_, m) in every.items() if m >= loss.mean() + gap}
+    finder = make_finder(metric="loss", gap=gap).fit_scores(T, loss)
+    found = finder.explain()
+    got = {
+        frozenset((x.feature, int(x.lower)) for x in found.literals(s))
+        for s in range(found.n_slices)
+    }
+    assert got == expected
+    assert finder.n_large_.sum() == len(every)
+
+
+def test_single_labels_beside_collections(make_finder):
+    cells = ["a", ["b"], 3, None, ["a", None, float("nan")], []]
+    tags = pd.DataFrame({"t": pd.Series(cells * 20, dtype=object)})
+    right = np.array([0, 1, 1, 1, 0, 1] * 20)
+    finder = make_finder().fit_scores(tags, right)
+    assert finder.get_feature_names_out().tolist() == ["t has 'a'"]
+    assert finder.columns_[0].values == (3, "a", "b")
+    assert finder.transform(tags)[:6, 0].tolist() == [1, 0, 0, 0, 1, 0]
+    finder.explain().check_faithful(finder, tags)
+
+
+def test_too_many_tags_of_a_column(monkeypatch, make_finder):
+    monkeypatch.setattr("skinterp.slices._tags.MAX_TAGS", 10)
+    tags = pd.DataFrame({"name": [f"n{i}" for i in range(11)] * 2})
+    with pytest.raises(ValueError, match="column 'name' has 11 tags of at least 2"):
+        make_finder(min_size=2).fit_scores(tags, np.ones(22))
+    make_finder(min_size=3).fit_scores(tags, np.ones(22))
+
+
+def test_the_default_model_takes_any_column():
+    rng = np.random.default_rng(0)
+    n = 120
+    X = pd.DataFrame(
+        {
+            "day": pd.date_range("2024", periods=n, tz="UTC"),
+            "flag": pd.array(rng.choice([True, False, None], n), dtype="boolean"),
+            "count": pd.array(rng.choice([1, 2, None], n), dtype="Int64"),
+            "word": pd.array(rng.choice(["p", "q", None], n), dtype="string"),
+            "kind": pd.Categorical(rng.choice(["u", "v"], n)),
+            "mixed": rng.choice(np.array(["a", 1, None], dtype=object), n),
+            "empty": np.full(n, np.nan),
+        }
+    )
+    y = np.where(X["kind"] == "u", rng.integers(0, 2, n), 1)
+    for table in (X, X[["word", "kind"]].to_numpy(object)):
+        finder = ErrorSliceFinder(random_state=0, cv=2, gap=0.1).fit(table, y)
+        assert finder.n_found_
+        assert -1 <= finder.score(table[:7], y[:7]) <= 1
+
+
+def test_what_is_amiss_with_single_tags():
+    rng = np.random.default_rng(0)
+    n = 300
+    train = pd.DataFrame(
+        {
+            "light": rng.choice(["day", "night"], n, p=[0.9, 0.1]),
+            "road": np.array(["dry", "wet"])[np.arange(n) % 2],
+            "id": np.arange(n).astype(str),
+        }
+    )
+    tags = train.assign(light=rng.choice(["day", "night"], n))
+    tags.loc[0, "road"] = "ice"
+    X = (tags[["light"]] == "night").to_numpy(float)
+    y = np.where(X[:, 0] == 1, rng.random(n) < 0.7, rng.random(n) < 0.1).astype(int)
+    tree = FrozenEstimator(DecisionTreeClassifier(max_depth=1).fit(X, y))
+    finder = ErrorSliceFinder(tree, random_state=0).fit(X, y, tags=tags)
+    report = finder.diagnose(X, y, tags, train).set_index("tag")
+    assert report.index[0] == "light is 'night'"
+    night, day, ice = (
+        report.loc[t] for t in ("light is 'night'", "light is 'day'", "road is 'ice'")
+    )
+    inside = (tags["light"] == "night").to_numpy()
+    assert night["share"] == pytest.approx(inside.mean())
+    assert night["train_share"] == (train["light"] == "night").mean()
+    assert night["performance"] == pytest.approx(y[inside].mean())
+    assert night["gap"] == pytest.approx(tree.score(X, y) - y[inside].mean())
+    assert night[["rare", "shift", "spurious", "low"]].all()
+    assert (night["top_class"], night["top_share"]) == (1, 1.0)
+    assert not day[["rare", "shift", "low"]].any()
+    assert ice["rows"] == 1
+    assert ice["rare"]
+    assert not report.loc["road is 'dry'", "spurious"]
+    assert "id" not in set(report["column"])
+    alone = finder.diagnose(X, y, tags)
+    assert "shift" not in alone
+    assert not alone[alone["column"] == "light"]["rare"].any()
+
+
+def test_single_tags_of_losses():
+    tags = pd.DataFrame({"a": ["u", "v"] * 50, "same": "k"})
+    loss = np.where(tags["a"] == "u", 2.0, 1.0)
+    finder = ErrorSliceFinder(metric="loss", random_state=0).fit_scores(tags, loss)
+    report = finder.diagnose(tags, loss).set_index("tag")
+    assert report["low"].to_dict() == {
+        "a is 'u'": True,
+        "same is 'k'": False,
+        "a is 'v'": False,
+    }
+    assert report.loc["a is 'u'", "gap"] == pytest.approx(0.5)
+    assert "top_class" not in report
+
+
+def test_rare_conjunctions_whatever_the_model_does(planted, make_finder, brute_force):
+    T, p = planted
+    finder = make_finder().fit_scores(T, p)
+    listed = finder.rare_slices(T, 500)
+    every = brute_force(T, p, 10, 3)
+    assert listed["rows"].tolist() == sorted(n for n, _ in every.values())
+    one = listed.set_index("slice").loc["x0 = 0 and x1 = 1"]
+    assert one["rows"] == 24
+    assert one["share"] == pytest.approx(0.12)
+    assert one["expected_share"] == pytest.approx(
+        (T[:, 0] == 0).mean() * (T[:, 1] == 1).mean()
+    )
+    assert len(finder.rare_slices(T, 3)) == 3
+    with pytest.raises(ValueError, match="k"):
+        finder.rare_slices(T, 0)
+
+
+def test_messages_name_what_is_wrong(planted, make_finder):
+    T, p = planted
+    finder = make_finder().fit_scores(T, p)
+    with pytest.raises(ValueError, match=r"confidence needs a number.*'a'"):
+        finder.suggest(T, 3, ["a"] * 200)
+    with pytest.raises(ValueError, match=r"confidence .* row 1 has none"):
+        finder.suggest(T, 3, np.r_[1.0, np.nan, np.ones(198)])
+    for wrong, text in (("abc", "abc"), (-np.eye(3), "-1.0"), (np.eye(2), "shape")):
+        far = make_finder(tag_similarity={"x0": wrong})
+        with pytest.raises(ValueError, match=f"'x0'.*{text}"):
+            far.fit_scores(T, p)
+    y = np.where(np.arange(200) == 3, np.nan, 1.0)
+    with pytest.raises(ValueError, match="y holds NaN, first in row 3"):
+        make_finder().fit(T, y)
+    with pytest.raises(ValueError, match="scores have to be one number"):
+        make_finder().fit_scores(T, ["a"] * 200)
+    with pytest.raises(ValueError, match="the estimator is a regressor"):
+        make_finder(estimator=LinearRegression(), metric="accuracy").fit(T, p)
+    tree = DecisionTreeClassifier()
+    with pytest.raises(ValueError, match="'absolute_error' needs targets"):
+        make_finder(estimator=tree, metric="absolute_error", cv=2).fit(
+            T, np.where(p, "a", "b")
+        )
+    with pytest.raises(ValueError, match="multi_hot names True"):
+        make_finder(multi_hot=[True]).fit_scores(T, p)
+    with pytest.raises(ValueError, match="at least 2 are needed"):
+        make_finder(min_size=1, holdout=0.5).fit_scores(T[:3], p[:3])
+
+
+def test_no_loss_at_all_is_no_negative_zero(make_finder):
+    T = np.arange(40).reshape(-1, 1) % 4
+    finder = make_finder(metric="loss").fit_scores(T, np.zeros(40))
+    assert "overall loss 0 of" in finder.explain().to_text()
+
+
+def test_the_cover_stops_at_the_coverage(planted, make_finder):
+    T, p = planted
+    short, full = (
+        make_finder(gap=0.1, coverage=c).fit_scores(T, p) for c in (0.5, 1.0)
+    )
+    assert len(short.cover_) < len(full.cover_)
+    assert short.cover_errors_[-1] >= 0.5
+    assert (short.cover_errors_[:-1] < 0.5).all()
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.9, 0.2), (0.2, 0.9)])
+def test_an_unseen_slice_is_as_near_as_the_nearest(first, second, make_finder):
+    T = np.array([[i, j] for i in range(3) for j in range(3) for _ in range(20)])
+    T = T[~((T[:, 0] == 2) & (T[:, 1] == 2))]
+    bad = (T[:, 0] >= 1) & (T[:, 1] >= 1)
+    near = {"x0": np.full((3, 3), first), "x1": np.full((3, 3), second)}
+    finder = make_finder(unseen="substitution", gap=0.3, tag_similarity=near)
+    listed = finder.fit_scores(T, ~bad).unseen_slices()
+    assert listed["similarity"].tolist() == [0.9]
+    tags = np.hstack([T[:, [j]] == np.arange(3) for j in range(2)])
+    logit = LogisticRegression(max_iter=1000).fit(tags, ~bad)
+    expected = logit.predict_proba([[0, 0, 1, 0, 0, 1]])[0, 1]
+    assert listed["expected"][0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_budget_is_shared_by_errors():
+    from scipy import sparse
+
+    from skinterp.slices._suggest import share_budget
+
+    inside = sparse.csr_matrix(np.repeat(np.eye(2, dtype=bool), 50, axis=0))
+    chosen = share_budget(inside, np.array([0.75, 0.25]), 20, None)
+    assert (chosen < 50).sum() == 15
+    # what one cannot use goes to the other
+    assert len(share_budget(inside, np.array([1.0, 0.0]), 70, None)) == 70
+
+
+def test_the_brier_loss_sums_over_classes():
+    from skinterp.slices._performance import per_row
+
+    got = per_row("brier", np.array([0, 1]), [[0.8, 0.2], [0.5, 0.5]], [0, 1])
+    assert got == pytest.approx([0.08, 0.5])
