@@ -14,6 +14,7 @@ from matplotlib.text import Text
 
 from skinterp.explanation import EdgeCurves, FeatureMap, FeatureSource
 from skinterp.explanation._edge_curves_math import features
+from skinterp.explanation._edge_curves_plot import MAX_EDGES, _lay_out
 
 RNG = np.random.default_rng(0)
 
@@ -252,3 +253,18 @@ def test_darker_edges_matter_more() -> None:
     shades = [line.get_alpha() for line in ax.lines if line.get_alpha() is not None]
     assert max(shades) > 0.95
     assert min(shades) < 0.3
+
+
+def test_drawn_nodes_have_edges() -> None:
+    """Also where a layer has more edges than are drawn."""
+    network = curves((64, 32, 10))
+    layout = _lay_out(network, network.edge_importances())
+    for layer, drawn in enumerate(layout.edges):
+        ends = [network.ends_of(edge) for edge in drawn]
+        assert len(ends) == MAX_EDGES
+        assert {target for _, _, target in ends} == set(layout.nodes[layer + 1])
+    below = {source for _, source, _ in map(network.ends_of, layout.edges[0])}
+    assert below == set(layout.nodes[0])
+    first = network.top(3)
+    layout = _lay_out(first, first.edge_importances())
+    assert sum(map(len, layout.edges)) == 3

@@ -310,3 +310,14 @@ def test_sizes_of_edges_are_standard_deviations() -> None:
     table = plain.features(x.numpy(), 5, 3, -1.0, 1.0, "silu")
     edges = np.einsum("nik,oik->noi", table, own)
     np.testing.assert_allclose(sizes.detach().numpy(), edges.std(axis=0), atol=1e-10)
+
+
+def test_codes_start_near_zero() -> None:
+    """With the deviation of Xavier's rule for a table of all edges."""
+    module = meta((60, 50, 2))
+    for codes, n_edges in zip(module.codes, (3000, 100), strict=True):
+        expected = (2 / (n_edges + 1)) ** 0.5
+        assert float(codes.detach().std()) == pytest.approx(expected, rel=0.2)
+    for learner in module.learners:
+        assert not learner.first.bias.any()
+        assert not learner.second.bias.any()

@@ -50,7 +50,7 @@ def test_learns_a_product() -> None:
     """Error of at most 5e-3 on new rows."""
     X, y = product(2000)
     model = MetaKANRegressor(
-        (5,), grid_size=3, meta_hidden=16, share="all", max_epochs=40, random_state=1
+        (5,), grid_size=3, meta_hidden=16, share="all", max_epochs=25, random_state=1
     )
     with pytest.warns(UserWarning, match="too small for a meta-learner"):
         model.fit(X[:1000], y[:1000])
@@ -159,9 +159,9 @@ def test_auto_is_adamw_for_noise() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
     y = X[:, 0] + rng.normal(size=80)
-    model = KANRegressor((4,), random_state=0, max_epochs=30).fit(X, y)
+    model = KANRegressor((4,), random_state=0, max_epochs=12).fit(X, y)
     assert model.optimizer_ == "adamw"
-    same = KANRegressor((4,), random_state=0, max_epochs=30, optimizer="adamw")
+    same = KANRegressor((4,), random_state=0, max_epochs=12, optimizer="adamw")
     np.testing.assert_array_equal(model.predict(X), same.fit(X, y).predict(X))
     assert len(model.history_["train_loss"]) == model.n_iter_ == same.n_iter_
     for blind in (0.0, None):
