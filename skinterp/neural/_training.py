@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from skinterp.base import feature_names_of
 from skinterp.compat import check_sample_weight
 from skinterp.neural import _callbacks, _net
 from skinterp.neural._context import resolve_device, torch_scope
@@ -99,19 +100,21 @@ def input_tensors(
         with np.errstate(over="ignore"):  # told below, with the cell
             array = np.array(part, dtype=str(dtype).removeprefix("torch."), order="C")
         if np.isinf(array).any():
-            refuse_overflow(np.asarray(part), dtype)
+            refuse_overflow(estimator, np.asarray(part), dtype)
         tensors.append(torch.from_numpy(array).to(device))
     return tuple(tensors)
 
 
-def refuse_overflow(part: NDArray[Any], dtype: torch.dtype) -> None:
+def refuse_overflow(estimator: Any, part: NDArray[Any], dtype: torch.dtype) -> None:
     """Say which cell is too large for the numbers that the network computes with."""
     limit = torch.finfo(dtype).max
     wrong = np.argwhere(np.abs(part) > limit)[0]
-    where = f" in column {wrong[1]}" if part.ndim == 2 else ""
+    where = ""
+    if part.ndim == 2 and part.shape[1] == getattr(estimator, "n_features_in_", 0):
+        where = f" in column {feature_names_of(estimator)[wrong[1]]!r}"
     msg = (
-        f"X holds {part[tuple(wrong)]:.6g}{where} (row {wrong[0]}); the network takes "
-        f"values up to {limit:.3g} in size. Scale the columns first."
+        f"X holds {part[tuple(wrong)]:.6g}{where}; the network takes values up to "
+        f"{limit:.3g} in size. Scale the columns first."
     )
     raise ValueError(msg)
 

@@ -341,7 +341,7 @@ def test_module_is_the_torch_module_of_the_fit():
 def test_numbers_beyond_the_network_are_named():
     X, y, _ = table()
     X[7, 2] = 1e200
-    with pytest.raises(ValueError, match=r"1e\+200 in column 2 \(row 7\)"):
+    with pytest.raises(ValueError, match=r"1e\+200 in column 'x2'"):
         PerceptronRegressor(max_epochs=1).fit(X, y)
 
 
