@@ -54,6 +54,14 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         How strongly coefficients are pulled to zero: as by so many rows, as noisy as
         the loss that is left, that say zero; and ten times as strongly per further
         feature of a term.
+    solver : {"gradient", "exact"}, default="gradient"
+        Where coefficients come from. "exact" takes thresholds and widths, narrower
+        ones among them, from the training by gradients, for which few ``max_epochs``
+        do, then solves for all coefficients at once by ridge regression, for classes
+        by Newton steps; how strong the ridge is the validation rows say, and
+        ``term_penalty`` has no part in it. Often both closer and several times faster.
+        It goes with neither ``monotone``, ``component_penalty``, terms of over two
+        features, ``partial_fit`` nor ``warm_start``.
     batch_size : int or "auto", default="auto"
         Rows per step. "auto" takes an eighth of the rows, from 16 to 512.
     max_epochs, lr, optimizer, scheduler, validation_fraction : object
@@ -138,6 +146,7 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         input_transform: str | None = "quantile",
         component_penalty: float = 0.0,
         term_penalty: float = 200.0,
+        solver: str = "gradient",
         max_epochs: int = 60,
         batch_size: Any = "auto",
         lr: float = 0.05,
@@ -177,6 +186,7 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         self.input_transform = input_transform
         self.component_penalty = component_penalty
         self.term_penalty = term_penalty
+        self.solver = solver
 
     def _codes_of(self, y: Any) -> tuple[int, Any]:
         return 0, y
@@ -194,7 +204,7 @@ class ANOVATPNNClassifier(AdditiveNetwork, NeuralClassifier):
     ----------
     order, interactions, max_interactions, n_bases, n_members, subsample, \
 init_tau_scale, shared_basis, monotone, input_transform, component_penalty, \
-term_penalty : object
+term_penalty, solver : object
         As in `ANOVATPNNRegressor`. ``monotone`` is for two classes only, in favour of
         the second.
     batch_size : int or "auto", default="auto"
@@ -259,6 +269,7 @@ term_penalty : object
         input_transform: str | None = "quantile",
         component_penalty: float = 0.0,
         term_penalty: float = 200.0,
+        solver: str = "gradient",
         max_epochs: int = 60,
         batch_size: Any = "auto",
         lr: float = 0.05,
@@ -298,6 +309,7 @@ term_penalty : object
         self.input_transform = input_transform
         self.component_penalty = component_penalty
         self.term_penalty = term_penalty
+        self.solver = solver
 
     def _codes_of(self, y: Any) -> tuple[int, Any]:
         return len(self.classes_), np.searchsorted(self.classes_, y)

@@ -56,6 +56,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "input_transform": [StrOptions({"quantile", "standard"}), None],
     "component_penalty": [_WEIGHT],
     "term_penalty": [_WEIGHT],
+    "solver": [StrOptions({"gradient", "exact"})],
 }
 
 
@@ -79,6 +80,27 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     input_transform: str | None
     component_penalty: float
     term_penalty: float
+    solver: str
+
+    def _work(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
+        if self.solver == "exact":
+            self._check_exact(go_on=how["go_on"], one_pass=how["epochs"] is None)
+        return super()._work(X, y, sample_weight, **how)
+
+    def _check_exact(self, *, go_on: bool, one_pass: bool) -> None:
+        wide = not isinstance(self.interactions, str) and any(
+            len(term) > 2 for term in self.interactions if isinstance(term, tuple)
+        )
+        for wrong, what in (
+            (one_pass, "partial_fit"),
+            (go_on, "warm_start of a fitted model"),
+            (self.monotone, f"monotone={self.monotone!r}"),
+            (self.component_penalty, f"component_penalty={self.component_penalty!r}"),
+            (wide, f"interactions={self.interactions!r}, of over two features"),
+        ):
+            if wrong:
+                msg = f"solver='exact' does not go with {what}; 'gradient' does"
+                raise ValueError(msg)
 
     # -- the terms and the module -----------------------------------------------------
     def _fit_inputs(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -91,7 +113,8 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         self._scaler_ = fit_scaler(self._transform_, X, sample_weight)
         Z = self._transform_inputs(X)
         self._fine_ = make_grid(Z, sample_weight, _FINE)
-        self._coarse_ = make_grid(Z, sample_weight, _COARSE)
+        coarse = _COARSE * (2 if self.solver == "exact" else 1)
+        self._coarse_ = make_grid(Z, sample_weight, coarse)
         used = [j for j in range(X.shape[1]) if j not in flat]
         if fixed is None:
             fixed = self._choose_pairs(Z, y, sample_weight, used, signs)
@@ -141,7 +164,8 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         return TensorProductNet(config)
 
     def _initialise(self, module: Any, data: TrainingData) -> None:
-        module.start(data.X, data.generator, self.init_tau_scale)
+        exact = self.solver == "exact"
+        module.start(data.X, data.generator, self.init_tau_scale, narrow=exact)
         if data.n_classes:
             module.start_intercept(data.target, data.weight, data.n_classes)
 
@@ -187,7 +211,18 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
 
     def _after_training(self, module: Any, data: TrainingData) -> None:
         module.confine()
+        if self.solver == "exact":
+            self._solve(module, data)
         module.set_constants(data.X, data.weight)
+
+    def _solve(self, module: Any, data: TrainingData) -> None:
+        from skinterp.additive._anova_tpnn_solve import Rows, solve_coefficients
+
+        train = Rows(data.X, data.target, data.weight)
+        valid = None
+        if data.valid_inputs is not None and data.valid_target is not None:
+            valid = Rows(data.valid_inputs[0], data.valid_target, data.valid_weight)
+        solve_coefficients(module, self._loss, train, valid, data.n_classes)
 
     # -- what is known after the training ---------------------------------------------
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:

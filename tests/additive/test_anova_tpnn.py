@@ -134,7 +134,7 @@ def test_all_ways_to_evaluate_a_term_agree(n_outputs):
 
 
 def test_gradient_of_the_bases_is_exact():
-    from skinterp.additive._anova_tpnn_module import LookUp, Sigmoids
+    from skinterp.additive._anova_tpnn_operations import LookUp, Sigmoids
 
     draw = torch.Generator().manual_seed(0)
     points = torch.rand((3, 2, 1, 7), generator=draw, dtype=torch.float64)[:, :, 0]
