@@ -324,7 +324,7 @@ class ShapeFunctions(Explanation):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, default=None
-            Where to draw. None makes a new figure.
+            Where to draw, as many terms as there is room for. None makes a new figure.
 
         Returns
         -------

@@ -23,6 +23,7 @@ COLUMNS = 3
 # inches: a panel with its title and labels, and the gaps between them
 WIDTH, HEIGHT = 3.2, 2.5
 LEFT, RIGHT, TOP, BOTTOM = 0.65, 0.15, 0.3, 0.55
+TIGHT = 0.7  # share of these that a panel needs at least
 SCALE = 0.45  # for the scale of colors beside a heat map
 DENSITY = "0.85"
 
@@ -73,11 +74,11 @@ def draw_terms(shapes: ShapeFunctions, ax: Axes | None) -> Axes:
         return draw_bars(shapes.as_attribution(), ax)
     order = np.argsort(-shapes.sizes(), kind="stable")
     drawn = [int(t) for t in order if shapes.terms[t] and shapes.values[t].size]
-    shown = drawn[:MAX_PANELS]
-    columns = max(1, min(COLUMNS, len(shown)))
+    columns, rows = _room(ax)
+    shown = drawn[: min(MAX_PANELS, columns * rows)]
+    columns = max(1, min(columns, len(shown)))
     rows = max(1, math.ceil(len(shown) / columns))
-    size = (columns * WIDTH, rows * HEIGHT)
-    ax = make_axes(ax, *size)
+    ax = make_axes(ax, columns * WIDTH, rows * HEIGHT)
     ax.set_axis_off()
     panels = [
         ax.inset_axes(_place(i, columns, rows, len(shapes.terms[t])))
@@ -89,6 +90,17 @@ def draw_terms(shapes: ShapeFunctions, ax: Axes | None) -> Axes:
         text = f"{left_out} more term{'s' * (left_out != 1)}"
         ax.set_title(text, loc="right", fontsize="small", color="0.4")
     return ax
+
+
+def _room(ax: Axes | None) -> tuple[int, int]:
+    """How many panels fit beside and below each other, with legible labels."""
+    most = COLUMNS, math.ceil(MAX_PANELS / COLUMNS)
+    if ax is None or getattr(ax.figure, "fits_drawing", False):
+        return most
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    columns = int(box.width / dpi / (TIGHT * WIDTH))
+    rows = int(box.height / dpi / (TIGHT * HEIGHT))
+    return min(most[0], max(1, columns)), min(most[1], max(1, rows))
 
 
 def _place(

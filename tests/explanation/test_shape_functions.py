@@ -456,6 +456,14 @@ def test_picture_has_a_panel_per_term():
     plt.close("all")
 
 
+def test_small_axes_hold_fewer_panels():
+    _, ax = plt.subplots(figsize=(6, 3))
+    shapes().plot(ax)
+    assert len(ax.child_axes) == 2
+    assert ax.get_title(loc="right") == "1 more term"
+    plt.close("all")
+
+
 def test_picture_of_three_features_shows_a_slice():
     solid = shapes(
         feature_names=("age", "dose", "c"),
