@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skinterp.additive._insta_shap_core import CONSTRAINTS, InstaSHAP
-from skinterp.compat import HasMethods, StrOptions, validate_data
+from skinterp.compat import (
+    HasMethods,
+    StrOptions,
+    check_is_fitted,
+    validate_data,
+)
 from skinterp.neural import NeuralClassifier, NeuralRegressor
 
 if TYPE_CHECKING:
@@ -196,10 +201,6 @@ class InstaSHAPRegressor(InstaSHAP, NeuralRegressor):
         self.teacher = teacher
         self.background = background
 
-    def _constant_output(self, share: Tensor) -> Tensor:
-        """Best constant output for a mean of the target."""
-        return share
-
 
 class InstaSHAPClassifier(InstaSHAP, NeuralClassifier):
     """Additive network for labels whose Shapley values are a sum of its terms.
@@ -337,6 +338,10 @@ background : object
         self.background = background
 
     # -- targets: labels, or the probabilities of a teacher ---------------------------
+    def _check_classes(self, classes: Any, *, go_on: bool) -> None:
+        if self.teacher is None:  # a teacher brings its own
+            super()._check_classes(classes, go_on=go_on)
+
     def _validate_training(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         if self.teacher is None:
             return super()._validate_training(X, y, reset=reset)
@@ -370,8 +375,12 @@ background : object
         return target if target.ndim == 1 else target.argmax(axis=1)
 
     # -- losses -----------------------------------------------------------------------
+    def _fit_inputs(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._fit_inputs(X, y, sample_weight)
+        self._brier_ = self.loss == "brier"  # for good: set_params may follow
+
     def _squared(self) -> bool:
-        return self.loss == "brier"
+        return self._brier_
 
     def _target_table(self, target: Tensor) -> Tensor:
         from torch.nn import functional
@@ -387,19 +396,19 @@ background : object
         return getattr(torch, self._dtype)
 
     def _loss(self, output: Tensor, target: Tensor) -> Tensor:
-        if self.loss == "brier":
+        if self._brier_:
             return (output - self._target_table(target)).square().mean(dim=1)
         return super()._loss(output, target)
 
     def _constant_output(self, share: Tensor) -> Tensor:
         """Best constant output for the shares of the classes."""
-        if self.loss == "brier":
+        if self._brier_:
             return share
         share = share.clamp(1e-6, 1 - 1e-6)
         return share.logit() if len(share) == 1 else share.log()
 
     def _probabilities(self, outputs: NDArray[Any]) -> NDArray[np.float64]:
-        if self.loss != "brier":
+        if not self._brier_:
             return super()._probabilities(outputs)
         if outputs.shape[1] == 1:
             second = outputs[:, 0].clip(0, 1)
@@ -420,14 +429,15 @@ background : object
         ndarray of shape (n_samples, n_classes)
             Logarithms; with "brier" minus infinity where a probability is zero.
         """
-        if self.loss != "brier":
+        check_is_fitted(self)
+        if not self._brier_:
             return super().predict_log_proba(X)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def _decision_offset(self) -> float:
         two = len(self.classes_) == 2
-        return -0.5 if self.loss == "brier" and two else 0.0
+        return -0.5 if self._brier_ and two else 0.0
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Evaluate the sum of intercept and terms.

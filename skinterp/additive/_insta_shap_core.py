@@ -6,22 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skinterp.additive._insta_shap_explain import explain_model, explain_rows
-from skinterp.additive._insta_shap_inputs import (
+from skinterp.additive._insta_shap_masks import (
+    ExpectedLoss,
+    draw_masks,
+    masked_scores,
+    size_law,
+)
+from skinterp.additive._insta_shap_players import (
     CONSTRAINTS,
+    Float,
+    Sets,
     check_hidden,
     check_schedule,
-    weighted_moments,
-)
-from skinterp.additive._insta_shap_masks import inclusion, size_law
-from skinterp.additive._insta_shap_players import (
-    Sets,
     make_players,
     make_terms,
     shapley_shares,
     taylor_shares,
+    weighted_moments,
 )
 from skinterp.additive._insta_shap_teacher import follow_teacher, refuse_without_teacher
 from skinterp.base import ExplainableMixin, feature_names_of
@@ -36,8 +39,6 @@ if TYPE_CHECKING:
     from skinterp.neural import Batch, TrainingData
 
 __all__ = ["CONSTRAINTS", "InstaSHAP"]
-
-Float = NDArray[np.float64]
 
 # Draws per row where the loss has no closed form over masks.
 _DRAWS = 4
@@ -158,7 +159,7 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
 
     def _constant_output(self, share: Tensor) -> Tensor:
         """Best constant output for a mean of the target."""
-        raise NotImplementedError
+        return share
 
     def _decision_offset(self) -> float:
         """What the decision function adds to the sum of the terms."""
@@ -201,12 +202,10 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         return self._sampled_loss(module, parts, batch, full)
 
     def _expected_loss(self, module: Any) -> Any:
-        from skinterp.additive._insta_shap_module import ExpectedLoss
-
         made = getattr(module, "expected_loss", None)
         if made is None:
-            chance = inclusion(self._law())
-            made = ExpectedLoss(self.terms_, chance, module.intercept.detach())
+            like = module.intercept.detach()
+            made = ExpectedLoss(self.terms_, self._law(), like)
             module.expected_loss = made
         return made
 
@@ -215,8 +214,6 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
     ) -> Tensor:
         """Mean over several masks per row: the networks are evaluated only once."""
         import torch
-
-        from skinterp.additive._insta_shap_masks import draw_masks
 
         draws = _DRAWS if self.masks_per_row == "auto" else int(self.masks_per_row)
         law, n = self._law(), len(batch.target)
@@ -230,8 +227,6 @@ class InstaSHAP(ExplainableMixin, NeuralEstimator):
         return batch.mean(torch.stack(losses).mean(dim=0))
 
     def _after_training(self, module: Any, data: TrainingData) -> None:
-        from skinterp.additive._insta_shap_purity import masked_scores
-
         self.masked_r2_ = masked_scores(self, module, data)
 
     # -- what the fitted model holds --------------------------------------------------

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -102,46 +101,3 @@ class ShapeNetworks(nn.Module):
         for w in self.weights:
             total = total + w.abs().sum() / w.shape[1]
         return total
-
-
-class ExpectedLoss:
-    """Squared error averaged over all masks, in closed form.
-
-    The error ``y - c - sum f_T 1[T in S]`` is linear in the terms, so that its mean
-    square over random sets S needs the chance of ``T in S`` and of ``T and T' in S``
-    only: no masks are drawn.
-
-    Parameters
-    ----------
-    terms : sequence of tuple of int
-        Players of each term.
-    chance : ndarray
-        Probability that all of 0, 1, ... given players are present.
-    like : Tensor
-        Of the dtype and device to compute with.
-    """
-
-    def __init__(
-        self, terms: Sequence[tuple[int, ...]], chance: Any, like: Tensor
-    ) -> None:
-        n = 1 + max((max(term) for term in terms), default=0)
-        member = np.zeros((len(terms), n))
-        for t, term in enumerate(terms):
-            member[t, list(term)] = 1
-        size = member.sum(axis=1)
-        union = size[:, None] + size[None, :] - member @ member.T
-        self.single = like.new_tensor(chance[size.astype(int)])
-        self.joint = like.new_tensor(chance[union.round().astype(int)])
-
-    def __call__(self, rest: Tensor, parts: Tensor, full: float) -> Tensor:
-        """Loss of each row; with probability ``full`` nothing is masked.
-
-        ``rest`` is the target less the intercept, (n_outputs, n_rows).
-        """
-        mixed = torch.tensordot(self.joint, parts, dims=1)
-        expected = torch.tensordot(self.single, parts, dims=1)
-        masked = rest.square() - 2 * rest * expected + (parts * mixed).sum(dim=0)
-        if full > 0:
-            unmasked = (rest - parts.sum(dim=0)).square()
-            masked = (1 - full) * masked + full * unmasked
-        return masked.mean(dim=0)

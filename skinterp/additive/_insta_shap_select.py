@@ -38,6 +38,8 @@ def choose_terms(
     Sets of three and more are tried where all their pairs (triples, ...) were taken.
     """
     chosen: list[tuple[int, ...]] = [(i,) for i, u in enumerate(used) if u]
+    if limit == 0:
+        return chosen
     net, spread = None, _spread(columns, data.n_features).to(data.X)
     taken = set(chosen)
     for size in range(2, order + 1):

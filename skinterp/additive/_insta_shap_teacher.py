@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state
 
 from skinterp.additive._insta_shap_masks import size_law
 from skinterp.additive._insta_shap_players import make_players
@@ -41,9 +41,14 @@ def follow_teacher(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
     classes = None
     if is_classifier(model):
         classes = _classes_of(teacher, model)
-    if y is not None and len(y) != np.shape(X)[0]:
-        msg = f"y has {len(y)} rows, X has {np.shape(X)[0]}"
+    elif is_classifier(teacher):
+        msg = (
+            f"teacher={type(teacher).__name__} is a classifier; the probabilities of "
+            "one are learnt by InstaSHAPClassifier."
+        )
         raise ValueError(msg)
+    # copies of rows would give errors of other lengths
+    check_consistent_length(X, y, sample_weight)
     if model.background == "marginal":
         X, rows, sample_weight = _mixed_rows(model, X, sample_weight)
         return X, _ask(teacher, rows, classes), sample_weight, classes
@@ -74,9 +79,16 @@ def _mixed_rows(model: Any, X: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     is masked is missing for the model, and comes from another row for the teacher.
     """
     names = getattr(X, "columns", None)
-    cells = check_array(X, dtype=np.float64)
+    cells = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
     n = len(cells)
     labels = [f"x{j}" for j in range(cells.shape[1])] if names is None else list(names)
+    for row, column in np.argwhere(np.isnan(cells))[:1]:
+        msg = (
+            f"X has no cell in column {labels[column]!r} (row {row}); "
+            "background='marginal' fills absent cells from other rows, and needs whole "
+            "rows in fit."
+        )
+        raise ValueError(msg)
     columns, _ = make_players(model.feature_groups, [str(name) for name in labels])
     draws = check_random_state(model.random_state)
     copies = _COPIES if model.masks_per_row == "auto" else int(model.masks_per_row)

@@ -411,13 +411,16 @@ class Attribution(Explanation):
         """Names of the groups of columns, the group of each feature, and its columns.
 
         A group that comes from one column is named like it; one that comes from several
-        keeps its name. Groups of the same columns are one.
+        keeps its name, unless a column has it. Groups of the same columns are one.
         """
+        told = feature_map.names
         groups: dict[tuple[int, ...], str] = {}
         into = []
         for name, own in zip(self.feature_names, self.members, strict=True):
             columns = tuple(sorted({feature_map.targets[j] for j in own}))
-            label = feature_map.names[columns[0]] if len(columns) == 1 else name
+            label = told[columns[0]] if len(columns) == 1 else name
+            if len(columns) > 1 and name in told:
+                label = " + ".join(told[c] for c in columns)
             groups.setdefault(columns, label)
             into.append(list(groups).index(columns))
         return tuple(groups.values()), np.array(into, dtype=int), tuple(groups)

@@ -20,7 +20,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import skinterp
 from skinterp.additive import InstaSHAPClassifier, InstaSHAPRegressor
-from skinterp.additive._insta_shap_masks import draw_masks, inclusion, size_law
+from skinterp.additive._insta_shap_masks import (
+    ExpectedLoss,
+    draw_masks,
+    inclusion,
+    size_law,
+)
 from skinterp.additive._insta_shap_players import (
     make_players,
     make_terms,
@@ -101,7 +106,7 @@ def test_drawn_masks_follow_the_law(name):
     masks = draw_masks(law, 40_000, generator()).numpy()
     counts = np.bincount(masks.sum(axis=1), minlength=6)
     assert counts / len(masks) == pytest.approx(law, abs=2e-3)
-    chance = inclusion(law)
+    chance = inclusion(law, 2)
     assert masks.mean(axis=0) == pytest.approx(chance[1], abs=0.012)
     for i, j in combinations(range(5), 2):
         both = (masks[:, i] & masks[:, j]).mean()
@@ -110,22 +115,21 @@ def test_drawn_masks_follow_the_law(name):
 
 def test_chance_that_players_are_present():
     # the integral of q^u
-    assert inclusion(size_law("uniform_size", 6, 1.0)) == pytest.approx(
-        1 / np.arange(1, 8)
-    )
+    law = size_law("uniform_size", 6, 1.0)
+    assert inclusion(law, 6) == pytest.approx(1 / np.arange(1, 8))
+    many = inclusion(size_law("uniform_size", 3000, 1.0), 4)
+    assert many == pytest.approx(1 / np.arange(1, 6))
 
 
 @pytest.mark.parametrize("name", ["uniform_size", "shapley"])
 @pytest.mark.parametrize("full", [0.0, 0.3])
 def test_expected_loss_is_the_mean_over_all_masks(name, full):
-    from skinterp.additive._insta_shap_module import ExpectedLoss
-
     n = 4
     terms = [t for k in (1, 2, 3) for t in combinations(range(n), k)]
     law = size_law(name, n, 1.0)
     parts = torch.randn(len(terms), 2, 5, generator=generator(), dtype=torch.double)
     rest = torch.randn(2, 5, generator=generator(1), dtype=torch.double)
-    got = ExpectedLoss(terms, inclusion(law), rest)(rest, parts, full)
+    got = ExpectedLoss(terms, law, rest)(rest, parts, full)
     expected = full * (rest - parts.sum(dim=0)).square().mean(dim=0)
     for size in range(n + 1):
         for chosen in combinations(range(n), size):
@@ -262,6 +266,16 @@ def test_values_of_classes_are_those_of_the_game(classes, loss):
         assert np.log(proba) == pytest.approx(model.predict_log_proba(X))
 
 
+@pytest.mark.parametrize("losses", [("brier", "log_loss"), ("log_loss", "brier")])
+def test_another_loss_leaves_a_fitted_classifier_alone(losses):
+    model, X = tiny(2, kind=InstaSHAPClassifier, classes=2, loss=losses[0])
+    before = model.predict_proba(X), model.decision_function(X), model.explain(X)
+    model.set_params(loss=losses[1])
+    assert np.array_equal(model.predict_proba(X), before[0])
+    assert np.array_equal(model.decision_function(X), before[1])
+    assert np.array_equal(model.explain(X).base_values, before[2].base_values)
+
+
 def test_several_outputs():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))
@@ -361,6 +375,13 @@ def test_interactions_are_found():
     options = {**TINY, "max_epochs": 30, "max_interactions": 2, "random_state": 0}
     model = InstaSHAPRegressor(**options).fit(X, y)
     assert model.terms_ == [*((i,) for i in range(6)), (1, 4), (2, 3)]
+
+
+def test_no_interactions_of_two_columns_either():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    for most, terms in ((0, [(0,), (1,)]), (1, [(0,), (1,), (0, 1)])):
+        model = InstaSHAPRegressor(**TINY, max_interactions=most)
+        assert model.fit(X, X[:, 0]).terms_ == terms
 
 
 def test_triples_are_tried_where_their_pairs_are_in():
@@ -480,6 +501,28 @@ def test_classifier_learns_probabilities(classes, background):
     assert gap.mean() < 0.08
 
 
+def test_scores_of_a_marginal_background_are_of_rows_that_are_masked_already():
+    """Half of the variance is told where one of two equal columns is present."""
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    teacher = LinearRegression().fit(X, X.sum(axis=1))
+    options = {"background": "marginal", "max_epochs": 5, "random_state": 0}
+    model = InstaSHAPRegressor(teacher=teacher, device="cpu", **options).fit(X, None)
+    assert model.masked_r2_[0] == pytest.approx(0, abs=0.03)
+    assert model.masked_r2_[1] == pytest.approx(0.5, abs=0.08)
+    assert model.masked_r2_[2] > 0.95
+
+
+@pytest.mark.parametrize("background", ["conditional", "marginal"])
+def test_teachers_bring_the_classes_of_parts(background):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    teacher = LogisticRegression().fit(X, np.where(X[:, 0] > 0, "b", "a"))
+    model = InstaSHAPClassifier(**TINY, teacher=teacher, background=background)
+    for _ in range(2):
+        model.partial_fit(X, None)
+    assert list(model.classes_) == ["a", "b"]
+    assert model.n_iter_ == 2
+
+
 def test_teachers_that_cannot_be_followed():
     X = np.zeros((5, 2))
     with pytest.raises(ValueError, match="needs a teacher"):
@@ -491,8 +534,18 @@ def test_teachers_that_cannot_be_followed():
         InstaSHAPClassifier(teacher=teacher).fit(X, [0, 1, 0, 1, 0])
     with pytest.raises(Exception, match="not fitted"):
         InstaSHAPRegressor(teacher=LinearRegression()).fit(X, None)
-    with pytest.raises(ValueError, match="y has 3 rows"):
+    with pytest.raises(ValueError, match=r"inconsistent .* \[5, 3\]"):
         InstaSHAPRegressor(teacher=teacher).fit(X, [1, 2, 3])
+    with pytest.raises(ValueError, match="inconsistent"):
+        InstaSHAPRegressor(teacher=teacher, background="marginal").fit(
+            X, None, sample_weight=[1, 2]
+        )
+    wrong = LogisticRegression().fit([[0, 0], [1, 1]], ["a", "b"])
+    with pytest.raises(ValueError, match="LogisticRegression is a classifier"):
+        InstaSHAPRegressor(teacher=wrong).fit(X, None)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"column 'x1' \(row 3\)"):
+        InstaSHAPRegressor(teacher=teacher, background="marginal").fit(X, None)
 
 
 # -- explanations -------------------------------------------------------------------
@@ -561,6 +614,12 @@ def test_groups_of_several_columns_keep_their_name():
     assert local.members == ((0, 1), (2,))
     assert local.data[0, 0] is None
     local.check_faithful(pipe, frame)
+
+
+def test_groups_named_like_another_column_are_told_apart():
+    pipe, frame = encoded({"dose": [0, 1, 2, 3]})
+    local = skinterp.explain(pipe, frame)
+    assert local.feature_names == ("age + city", "dose")
 
 
 def test_attributions_of_groups_are_cut_and_stored(tmp_path):
@@ -682,6 +741,8 @@ def test_penalty_shrinks_the_weights():
         ({"feature_groups": [[0, 9]]}, "names the column 9"),
         ({"hidden_layer_sizes": ()}, "hidden_layer_sizes"),
         ({"hidden_layer_sizes": (4, 0)}, "hidden_layer_sizes"),
+        ({"hidden_layer_sizes": (True, 4)}, "hidden_layer_sizes"),
+        ({"unmask_schedule": ("a", "b")}, "unmask_schedule"),
         ({"unmask_schedule": (0.7, 0.3)}, "unmask_schedule"),
         ({"unmask_schedule": (0.5,)}, "unmask_schedule"),
         ({"max_unmasked": 1.5}, "max_unmasked"),
@@ -699,6 +760,7 @@ def test_too_many_terms_are_refused():
     with pytest.raises(ValueError, match="more than 5000 terms"):
         make_terms(2, "all", names)
     assert make_terms(2, "auto", names) is None
+    assert make_terms(1, "auto", names) == [(i,) for i in range(120)]
     assert make_terms(1, "all", names) == [(i,) for i in range(120)]
 
 
