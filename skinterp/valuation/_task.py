@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.multiclass import type_of_target
 
@@ -15,7 +16,15 @@ from skinterp.valuation._data_kernel import CallableKernel, DataKernel, column_s
 from skinterp.valuation._knn import KNNUtility
 from skinterp.valuation._posterior import Pulls, Regression, Variances
 from skinterp.valuation._rows import take_rows
-from skinterp.valuation._tables import checked_features, encode, groups_of
+from skinterp.valuation._tables import (
+    cells_of,
+    checked_features,
+    encode,
+    groups_of,
+    learn_encoding,
+    read_table,
+    read_target,
+)
 from skinterp.valuation._utility import ModelUtility, SomeRows, default_estimator
 
 MIN_ROWS = 20
@@ -83,6 +92,18 @@ def features_of(table: Any, encoding: Any, transformer: Any) -> NDArray[np.float
     return checked_features(transformer.transform(table), len(table))
 
 
+def note_rows(search: Any, table: Any) -> None:
+    """Keep on a search its cells, and what the kernel compares of the candidates."""
+    rows = take_rows(table, search._candidates)
+    search._cells = cells_of(table)
+    search._encoding = learn_encoding(rows)
+    transformer = None
+    if search.features is not None:
+        target = search._fit_y[search._candidates]
+        transformer = search.features_ = clone(search.features).fit(rows, target)
+    search._features = features_of(rows, search._encoding, transformer)
+
+
 def make_utility(params: Any, table: Any, at: NDArray[Any], validation: Any) -> Any:
     """What a set of candidates is worth; ``at`` says which rows these are."""
     classes = getattr(params, "classes_", None)
@@ -122,6 +143,16 @@ def is_given(X_val: Any, y_val: Any, utility: Any) -> bool:
         msg = "X_val is given, but a callable utility scores on no rows: drop it."
         raise ValueError(msg)
     return True
+
+
+def read_validation(
+    search: Any, X: Any, y: Any, classes: NDArray[Any] | None
+) -> tuple[Any, NDArray[Any]] | None:
+    """Validation rows of the user's own, None if there are none."""
+    if not is_given(X, y, search.utility):
+        return None
+    table = read_table(search, X, reset=False)
+    return table, check_labels(read_target(table, y), classes, "y_val")
 
 
 def check_labels(

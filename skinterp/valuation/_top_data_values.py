@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
 from skinterp.base import ExplainableMixin, SkinterpTags
@@ -38,19 +38,14 @@ from skinterp.valuation._search import (
     search_values,
     seed_of,
 )
-from skinterp.valuation._tables import (
-    cells_of,
-    learn_encoding,
-    read_table,
-    read_target,
-)
+from skinterp.valuation._tables import read_table, read_target
 from skinterp.valuation._task import (
     MIN_ROWS,
     check_labels,
-    features_of,
     find_classes,
-    is_given,
     make_utility,
+    note_rows,
+    read_validation,
     task_of,
 )
 
@@ -384,7 +379,7 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             self.classes_ = classes
         random_state = check_random_state(self.random_state)
         words = random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
-        validation = self._check_validation(X_val, y_val, classes)
+        validation = read_validation(self, X_val, y_val, classes)
         rng = np.random.default_rng(seed_of(words, ROLES))
         held_out = np.zeros(len(table), dtype=bool)
         if validation is None and not callable(self.utility):
@@ -393,7 +388,8 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
             validation = take_rows(table, np.flatnonzero(held_out)), target[held_out]
         at = candidate_rows(~held_out, self.max_rows, rng)
         m = number_of_rows(self.m, len(at))
-        self._note_rows(table, target, at)
+        self._fit_y, self._candidates = target, at
+        note_rows(self, table)
         utility = make_utility(self, table, at, validation)
         outcome = self._value(m, utility, words)
         self._note_search(outcome, at)
@@ -403,25 +399,6 @@ class TopDataValues(ExplainableMixin, MetaEstimatorMixin, BaseEstimator):
         self.sample_indices_ = np.flatnonzero(self.kept_)
         self.support_ = support
         return self
-
-    def _check_validation(
-        self, X: Any, y: Any, classes: NDArray | None
-    ) -> tuple[Any, NDArray] | None:
-        if not is_given(X, y, self.utility):
-            return None
-        table = read_table(self, X, reset=False)
-        return table, check_labels(read_target(table, y), classes, "y_val")
-
-    def _note_rows(self, table: Any, target: NDArray, at: NDArray) -> None:
-        """Keep the rows, and what the kernel compares of the candidates."""
-        self._cells, self._fit_y, self._candidates = cells_of(table), target, at
-        rows = take_rows(table, at)
-        self._encoding = learn_encoding(rows)
-        transformer = None
-        if self.features is not None:
-            transformer = clone(self.features).fit(rows, target[at])
-            self.features_ = transformer
-        self._features = features_of(rows, self._encoding, transformer)
 
     def _value(self, m: int, utility: Any, words: list[int]) -> Outcome:
         """Exact values where there are such, else those of a search."""
