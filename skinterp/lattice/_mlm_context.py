@@ -314,8 +314,8 @@ class MLMContext(ExplainableMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(msg)
         pairs = [(p, a) for p in patterns for a in attributes]
         scores = np.empty((len(pairs), len(objects)))
-        hidden = not self.verbose
-        for i, (p, a) in enumerate(tqdm(pairs, desc="MLMContext", disable=hidden)):
+        shown = tqdm(pairs, desc="MLMContext") if self.verbose else pairs
+        for i, (p, a) in enumerate(shown):
             sentence = p.replace("{attribute}", a)
             assert self.scorer is not None
             scores[i] = _read_answer(self.scorer(sentence, objects), objects, sentence)

@@ -37,7 +37,7 @@ class MethodRow(MethodSpec):
     Examples
     --------
     >>> import skinterp
-    >>> row = skinterp.list_methods(provider="skinterp")[0]
+    >>> row = skinterp.list_methods(kind="rules")[0]
     >>> row.id, row.listed_as, row.tasks
     ('skinterp:boolean-tree', 'boolean-tree', ('classifier',))
     """

@@ -71,7 +71,7 @@ class MethodTable(list[MethodRow]):
         Examples
         --------
         >>> import skinterp
-        >>> skinterp.list_methods(provider="skinterp").cells()[0][:2]
+        >>> skinterp.list_methods(kind="rules").cells()[0][:2]
         ('boolean-tree', 'classifier')
         """
         return [
@@ -112,7 +112,7 @@ class MethodTable(list[MethodRow]):
 def text_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], width: int = 120
 ) -> str:
-    """Align cells in columns; the last column is cut to the width.
+    """Align cells in columns, cut to the width: the last first, never the first.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def text_table(
     rows : iterable of sequences of str
         The cells.
     width : int, default=120
-        Length of the longest line, unless the other columns need it all.
+        Length of the longest line, unless the first column needs it all.
 
     Returns
     -------
@@ -138,15 +138,25 @@ def text_table(
     """
     lines = [[_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    room = max(width - sum(widths[:-1]) - 2 * (len(head) - 1), 20)
+    gaps = 2 * (len(head) - 1)
+    room = max(width - sum(widths[:-1]) - gaps, 20)
     widths[-1] = min(widths[-1], room)
+    while len(widths) > 2 and sum(widths) + gaps > width:
+        widest = max(range(1, len(widths) - 1), key=lambda i: widths[i])
+        if widths[widest] <= 8:
+            break
+        widths[widest] -= 1
     rule = ["-" * n for n in widths]
     out = []
     for cells in [list(head), rule, *lines]:
-        clipped = cells[-1] if len(cells[-1]) <= room else cells[-1][: room - 1] + "…"
-        padded = [c.ljust(n) for c, n in zip(cells[:-1], widths[:-1], strict=True)]
-        out.append("  ".join([*padded, clipped]).rstrip())
+        clipped = map(_clip, cells, widths)
+        padded = (cell.ljust(n) for cell, n in zip(clipped, widths, strict=True))
+        out.append("  ".join(padded).rstrip())
     return "\n".join(out)
+
+
+def _clip(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else cell[: width - 1] + "…"
 
 
 def _one_line(text: str) -> str:

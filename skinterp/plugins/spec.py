@@ -129,7 +129,7 @@ class MethodSpec:
         Examples
         --------
         >>> from skinterp.plugins import list_methods
-        >>> list_methods()[0].to_dict()["explains"]["global"]
+        >>> list_methods(kind="rules")[0].to_dict()["explains"]["global"]
         ['rules']
         """
         return {k: _lists(v) for k, v in _plain_fields(self).items()}

@@ -38,8 +38,7 @@ def test_methods_as_json(run: Any) -> None:
     code, out, _ = run("methods", "--json")
     content = json.loads(out)
     assert (code, content["schema"]) == (0, 1)
-    row = content["methods"][0]
-    assert row["id"] == "skinterp:boolean-tree"
+    row = next(r for r in content["methods"] if r["id"] == "skinterp:boolean-tree")
     assert row["explains"] == {"global": ["rules"], "local": ["rules"]}
     assert row["version"] == skinterp.__version__
 
