@@ -65,7 +65,6 @@ def pytest_collection_modifyitems(
             if mark in item.keywords:
                 item.add_marker(skip)
 
-
     if importlib.util.find_spec("torch") is None:
         skip = pytest.mark.skip(reason="the example trains with torch")
         for item in items:
