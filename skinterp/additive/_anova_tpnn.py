@@ -108,7 +108,7 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     References
     ----------
     .. [1] Park et al., Tensor Product Neural Networks for Functional ANOVA Model,
-       ICML 2025, :arxiv:`2502.15215`.
+       ICML 2025, arXiv:2502.15215.
 
     Examples
     --------
@@ -235,7 +235,7 @@ term_penalty, solver : object
     References
     ----------
     .. [1] Park et al., Tensor Product Neural Networks for Functional ANOVA Model,
-       ICML 2025, :arxiv:`2502.15215`.
+       ICML 2025, arXiv:2502.15215.
 
     Examples
     --------

@@ -115,7 +115,7 @@ def stability_score(estimators: Sequence[Any], X: ArrayLike) -> float:
     -----
     Rows where all models agree on nearly nothing, that is where a term is close to
     zero in all of them, count as much as others, as in the paper of Park et al.,
-    :arxiv:`2502.15215`. The cost is that of ``components`` for each model.
+    arXiv:2502.15215. The cost is that of ``components`` for each model.
 
     Examples
     --------

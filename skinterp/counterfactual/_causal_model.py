@@ -33,7 +33,7 @@ class LinearMechanism:
         middle = float(weighted_mean(target, weight))
         root = np.ones(len(target)) if weight is None else np.sqrt(weight)
         left, right = root[:, None] * (design - mean), root * (target - middle)
-        coef = np.linalg.lstsq(left, right, rcond=None)[0]
+        coef: Floats = np.linalg.lstsq(left, right, rcond=None)[0].astype(np.float64)
         return cls(coef, middle - float(mean @ coef))
 
     def predict(self, design: Floats) -> Floats:

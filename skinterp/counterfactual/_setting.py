@@ -89,8 +89,8 @@ class Setting:
         noise, free = self.causal.abduct(after)[:, self.free], self.free
         slack = 1e-9 * self.scale[free]
         low, high = limits[0][:, free] - slack, limits[1][:, free] + slack
-        inside: NDArray[np.bool_] = ((noise >= low) & (noise <= high)).all(axis=1)
-        return inside
+        inside = (noise >= low) & (noise <= high)
+        return np.asarray(inside.all(axis=1))
 
     def steps(self, before: Floats, after: Floats) -> Floats:
         """Change in scaled units; a text that changes has made one step."""

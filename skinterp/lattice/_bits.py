@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ _29, _32 = np.uint64(29), np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
-def popcount(word: np.uint64) -> int:
+def popcount(word: np.uint64) -> Any:
     """Count the bits of a word; LLVM makes one instruction of it."""
     word = word - ((word >> ONE) & _FIVES)
     word = (word & _THREES) + ((word >> _2) & _THREES)

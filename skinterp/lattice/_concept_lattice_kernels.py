@@ -13,7 +13,7 @@ per extent then follow the size of the extent, not that of the table.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -29,6 +29,9 @@ from skinterp.lattice._set_kernels import (
     project,
 )
 
+# numbers of compiled code: int and np.int64 are one there, but not for type checkers
+Int = Any
+
 # columns of the table of levels: one line per node on the path of the search
 START, EXTENT, CHILDREN, NEXT, LOG, PROJECTION = range(6)
 # columns of the table of projections; their rows and columns lie in two pools
@@ -42,7 +45,7 @@ class Search(NamedTuple):
 
     rows: Words
     weights: Ints
-    min_size: int
+    min_size: Int
     gained: Words
     levels: Ints
     projections: Ints
@@ -61,7 +64,7 @@ class Pools(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def reserve(pools: Pools, extents: int, children: int, logged: int, wm: int) -> Pools:
+def reserve(pools: Pools, extents: Int, children: Int, logged: Int, wm: Int) -> Pools:
     """Pools with room for what one more node may need."""
     return Pools(
         pools.ids,
@@ -74,7 +77,7 @@ def reserve(pools: Pools, extents: int, children: int, logged: int, wm: int) -> 
 
 
 @njit(cache=True, nogil=True)
-def holds_gained(gained: Words, j: int, intent: Words, last: int) -> bool:
+def holds_gained(gained: Words, j: Int, intent: Words, last: Int) -> bool:
     """Whether an intent has all that the failed closure with j gained."""
     missing = ZERO
     for v in range(last + 1):
@@ -84,8 +87,8 @@ def holds_gained(gained: Words, j: int, intent: Words, last: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def intersect(
-    extents: Words, at: int, columns: Words, column: int, n_words: int, to: int
-) -> int:
+    extents: Words, at: Int, columns: Words, column: Int, n_words: Int, to: Int
+) -> Int:
     """Rows of an extent that have an attribute: 0 for none, 1 for some, 2 for all.
 
     Places in the pools, not views of them: making a view costs more than the work.
@@ -100,7 +103,7 @@ def intersect(
 
 
 @njit(cache=True, nogil=True)
-def scan(search: Search, pools: Pools, d: int, n_log: int) -> tuple[int, int]:
+def scan(search: Search, pools: Pools, d: Int, n_log: Int) -> tuple[Int, Int]:
     """Complete the intent of a node, and list its children and its failures."""
     rows, gained, intent = search.rows, search.gained, search.intents[d]
     p, at, wm = search.levels[d, PROJECTION], search.levels[d, EXTENT], len(intent)
@@ -139,7 +142,7 @@ def scan(search: Search, pools: Pools, d: int, n_log: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def forget(search: Search, pools: Pools, n_log: int, until: int) -> int:
+def forget(search: Search, pools: Pools, n_log: Int, until: Int) -> Int:
     """Undo what a node has logged, when the search leaves it."""
     wm = search.gained.shape[1]
     while n_log > until:
@@ -151,7 +154,7 @@ def forget(search: Search, pools: Pools, n_log: int, until: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def count_bits(words: Words) -> int:
+def count_bits(words: Words) -> Int:
     """Members of a set."""
     n = 0
     for word in words:
@@ -160,7 +163,7 @@ def count_bits(words: Words) -> int:
 
 
 @njit(cache=True, nogil=True)
-def narrow(search: Search, pools: Pools, d: int, n: int) -> Pools:
+def narrow(search: Search, pools: Pools, d: Int, n: Int) -> Pools:
     """Pack the n rows of the extent of a node anew, over themselves alone."""
     levels, projections = search.levels, search.projections
     m, p = len(search.gained), levels[d, PROJECTION]
@@ -192,7 +195,7 @@ def narrow(search: Search, pools: Pools, d: int, n: int) -> Pools:
 
 
 @njit(cache=True, nogil=True)
-def enter(search: Search, pools: Pools, d: int, j: int, n_log: int) -> int:
+def enter(search: Search, pools: Pools, d: Int, j: Int, n_log: Int) -> Int:
     """Go down to the child of node d that attribute j makes.
 
     Gives its number of rows if these are few enough to be packed anew, else 0.
@@ -220,8 +223,8 @@ def start_search(
     weights: Ints,
     root_intent: Words,
     root_gained: Words,
-    first: int,
-    min_size: int,
+    first: Int,
+    min_size: Int,
 ) -> tuple[Search, Pools]:
     """Search whose first node is the child of the top that ``first`` makes.
 
@@ -245,7 +248,7 @@ def start_search(
 
 
 @njit(cache=True, nogil=True)
-def make_room(search: Search, pools: Pools, d: int, n_log: int) -> Pools:
+def make_room(search: Search, pools: Pools, d: Int, n_log: Int) -> Pools:
     """Pools in which node d can be scanned."""
     levels, (m, wm) = search.levels, search.gained.shape
     n_words = search.projections[levels[d, PROJECTION], WIDTH]
@@ -268,8 +271,8 @@ def enumerate_branches(
     root_intent: Words,
     root_gained: Words,
     firsts: Ints,
-    min_size: int,
-    limit: int,
+    min_size: Int,
+    limit: Int,
     counter: Ints,
 ) -> tuple[Words, Ints]:
     """Concepts below the top whose first new attribute is one of ``firsts``.
