@@ -71,7 +71,8 @@ class InstaSHAPRegressor(InstaSHAP, NeuralRegressor):
         do.
     background : {"conditional", "marginal"}, default="conditional"
         What an absent feature means: its distribution given those present, or that of
-        the whole table whatever is present, which needs a teacher.
+        the whole table whatever is present, which needs a teacher and, in ``fit``,
+        rows without missing cells.
     max_epochs, batch_size, lr, optimizer, scheduler, validation_fraction : object
         As in `skinterp.neural.NeuralEstimator`, with other defaults.
     patience, callbacks, device, verbose, warm_start, random_state : object
@@ -90,8 +91,9 @@ class InstaSHAPRegressor(InstaSHAP, NeuralRegressor):
     feature_importances_ : ndarray of shape (n_players,) or (n_players, n_outputs)
         Mean absolute Shapley value over the training rows.
     masked_r2_ : dict of int to float
-        R2 on validation rows by how many players are present, chosen at random. This,
-        not the score, shows how well the values explain.
+        R2 on validation rows by how many players are present, chosen at random (with a
+        marginal background: were present). This, not the score, shows how well the
+        values explain.
 
     See Also
     --------
@@ -215,7 +217,8 @@ mask_distribution, end_weight, masks_per_row, unmask_schedule, max_unmasked, l1,
 background : object
         As in `InstaSHAPRegressor`.
     loss : {"log_loss", "brier"}, default="log_loss"
-        Cross entropy of the logits, or squared error of the probabilities. With "brier"
+        Cross entropy of the logits, or squared error of the probabilities. What a fit
+        began with, ``warm_start`` and ``partial_fit`` go on with. With "brier"
         the terms sum to probabilities, and are exactly the pure effects on them; sums
         beyond [0, 1] are clipped in ``predict_proba``.
     teacher : classifier, default=None

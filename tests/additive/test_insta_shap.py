@@ -38,6 +38,15 @@ from skinterp.explanation import Explanation
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")
 
+# that learn easy functions in a second
+QUICK = {
+    "device": "cpu",
+    "hidden_layer_sizes": (16, 8),
+    "max_epochs": 15,
+    "batch_size": 64,
+    "lr": 0.01,
+    "random_state": 0,
+}
 TINY = {"device": "cpu", "hidden_layer_sizes": (6, 4), "max_epochs": 2}
 
 
@@ -372,7 +381,7 @@ def test_interactions_are_found():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 6))
     y = X[:, 0] + X[:, 1] * X[:, 4] + np.abs(X[:, 2]) * X[:, 3]
-    options = {**TINY, "max_epochs": 30, "max_interactions": 2, "random_state": 0}
+    options = {**TINY, "max_epochs": 16, "max_interactions": 2, "random_state": 0}
     model = InstaSHAPRegressor(**options).fit(X, y)
     assert model.terms_ == [*((i,) for i in range(6)), (1, 4), (2, 3)]
 
@@ -445,10 +454,9 @@ def test_game_refuses_other_masks():
 
 # -- teachers -----------------------------------------------------------------------
 def test_teacher_takes_the_place_of_y():
-    X = gaussian_pair(2000, 0.5)
+    X = gaussian_pair(1000, 0.5)
     linear = LinearRegression().fit(X, X[:, 0])
-    options = {"max_epochs": 40, "device": "cpu", "random_state": 0}
-    model = InstaSHAPRegressor(teacher=FrozenEstimator(linear), **options)
+    model = InstaSHAPRegressor(teacher=FrozenEstimator(linear), **QUICK)
     assert clone(model).fit(X, None).score(X, X[:, 0]) > 0.97
     phi = clone(model).fit(X, -5 * X[:, 1]).shapley_values(X)
     assert np.abs(phi[:, 1] - X[:, 1] / 4).mean() < 0.1
@@ -683,9 +691,8 @@ def test_frames_are_explained_without_warnings():
 def test_masks_can_be_drawn_instead_of_averaged():
     X = np.random.default_rng(0).normal(size=(1500, 2))
     y = X[:, 0] - X[:, 1]
-    options = {"max_epochs": 25, "device": "cpu", "random_state": 0}
     for law in ("uniform_size", "shapley"):
-        model = InstaSHAPRegressor(masks_per_row=2, mask_distribution=law, **options)
+        model = InstaSHAPRegressor(masks_per_row=2, mask_distribution=law, **QUICK)
         phi = model.fit(X, y).shapley_values(X)
         assert np.abs(phi - X * [1, -1]).mean() < 0.15
 
@@ -797,15 +804,16 @@ def test_breast_cancer(loss):
 def test_diabetes_and_a_forest_as_teacher():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     train, test = train_test_split(np.arange(len(y)), random_state=0)
-    options = {"max_interactions": 5, "max_epochs": 60, "batch_size": 64}
+    options = {"max_interactions": 5, "max_epochs": 20, "batch_size": 32, "lr": 0.01}
     model = InstaSHAPRegressor(**options, device="cpu", random_state=0)
     model.fit(X.iloc[train], y.iloc[train])
     assert model.score(X.iloc[test], y.iloc[test]) > 0.3
     assert {"bmi", "s5"} <= set(model.explain(kind="attribution").top(3).feature_names)
     forest = RandomForestClassifier(20, random_state=0).fit(X, y > 140)
     taught = InstaSHAPClassifier(
-        **{**TINY, "max_epochs": 40},
+        **{**TINY, "max_epochs": 10},
         batch_size=32,
+        lr=0.02,
         order=1,
         teacher=forest,
         random_state=0,
