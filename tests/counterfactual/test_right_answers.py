@@ -364,3 +364,14 @@ class LinearRegressionClassifier(LinearRegression):
 
     def predict(self, X):
         return (self.decision_function(X) > 0).astype(int)
+
+
+def test_noise_is_what_a_regression_with_intercept_leaves() -> None:
+    rng = np.random.default_rng(3)
+    cause = 5 + rng.normal(size=(80, 1))
+    effect = 40 - 2 * cause + rng.normal(size=(80, 1))
+    X, y = np.hstack([cause, effect]), (cause[:, 0] > 5).astype(int)
+    explainer = BraceExplainer(graph=[[0, 1], [0, 0]]).fit(X, y)
+    line = LinearRegression().fit(cause, effect[:, 0])
+    expected = np.column_stack([X[:, 0], X[:, 1] - line.predict(cause)])
+    assert_allclose(explainer.abduct(X), expected, atol=1e-9)
