@@ -16,9 +16,9 @@ Vector = list[Tensor]
 # Strengths of the pull to zero that are tried, strongest first; the one without any
 # validation rows; of losses that differ by less the stronger pull is taken.
 STRENGTHS, MIDDLE = (64.0, 16.0, 4.0, 1.0, 0.25, 0.06, 0.015), 4.0
-_NEARLY = 0.005
+_NEARLY = 0.003
 # How much more coefficients are pulled to zero per further feature of their term.
-ORDER_FACTOR = 3.0
+ORDER_FACTOR = 1.5
 # Steps of conjugate gradients per Newton step, and how small the residual becomes.
 _STEPS, _ENOUGH = 150, 1e-3
 # Newton steps, and the largest change of an output that ends them.

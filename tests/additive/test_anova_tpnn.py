@@ -338,8 +338,8 @@ def test_classes_share_bases():
 def test_breast_cancer():
     X, y = load_breast_cancer(return_X_y=True)
     scores = []
-    # single splits go down to 0.982; the benchmark has the mean of ten
-    for seed in (0, 1, 2):
+    # single splits go down to 0.98, the mean of ten is steady
+    for seed in range(10):
         a, b, ya, yb = train_test_split(
             X, y, test_size=0.3, stratify=y, random_state=seed
         )
@@ -347,7 +347,7 @@ def test_breast_cancer():
             order=1, max_epochs=10, random_state=seed, **CPU
         ).fit(a, ya)
         scores.append(roc_auc_score(yb, model.predict_proba(b)[:, 1]))
-    assert np.mean(scores) >= 0.988
+    assert np.mean(scores) >= 0.99
 
 
 @pytest.mark.parametrize("sign", [1, -1])
