@@ -140,8 +140,8 @@ class SubNetworks(torch.nn.Module):
         return self.parts(X).sum(1, keepdim=True) + self.base
 
 
-# Chosen on other splits of the wine data and of bike sharing, but with looks at the first
-# splits of bike sharing and of HELOC.
+# Chosen on other splits of the wine data and of bike sharing, but with looks at the
+# first splits of bike sharing and of HELOC.
 OPTIONS = {"solver": "exact", "max_epochs": 6, "lr": 0.05, "n_members": 12}
 
 
