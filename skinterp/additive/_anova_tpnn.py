@@ -59,7 +59,7 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         ones among them, from the training by gradients, for which few ``max_epochs``
         do, then solves for all coefficients at once by ridge regression, for classes
         by Newton steps; how strong the ridge is the validation rows say, and
-        ``term_penalty`` has no part in it. Often both closer and several times faster.
+        ``term_penalty`` has no part in it. Several times faster and about as close.
         It goes with neither ``monotone``, ``component_penalty``, terms of over two
         features, ``partial_fit`` nor ``warm_start``.
     batch_size : int or "auto", default="auto"
