@@ -689,7 +689,7 @@ def test_frames_are_explained_without_warnings():
 
 # -- parameters ---------------------------------------------------------------------
 def test_masks_can_be_drawn_instead_of_averaged():
-    X = np.random.default_rng(0).normal(size=(1500, 2))
+    X = np.random.default_rng(0).normal(size=(1000, 2))
     y = X[:, 0] - X[:, 1]
     for law in ("uniform_size", "shapley"):
         model = InstaSHAPRegressor(masks_per_row=2, mask_distribution=law, **QUICK)
