@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import skinterp
+from skinterp.plugins.builtin import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = ROOT / "pyproject.toml"
@@ -72,14 +73,17 @@ def modules_imported(path: Path) -> set[str]:
 
 
 def needs_torch(path: Path) -> bool:
-    """Say whether a file is imported by ``fit`` only, once torch is known to be there.
+    """Say whether a file may import torch: those of networks, which ``fit`` imports.
 
-    ``tests/neural/test_without_torch.py`` imports everything else without it.
+    ``tests/neural/test_without_torch.py`` imports their estimators without it.
     """
-    within = {"_callbacks", "_context", "_net", "_state", "_training"}
-    return path.stem.endswith(("_module", "_modules")) or (
-        path.parent.name == "neural" and path.stem in within
-    )
+    networks = {
+        target.partition(":")[0].split(".")[1]
+        for row in METHODS
+        if any(text.startswith("torch") for text in row.requires)
+        for target in row.targets.values()
+    }
+    return path.parent.name in {"neural", *networks}
 
 
 def test_imported_packages_are_declared() -> None:

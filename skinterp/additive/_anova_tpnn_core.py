@@ -297,5 +297,5 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        cheap = {"max_epochs": 4, "n_bases": 4, "lr": 0.05}
+        cheap = {"max_epochs": 4, "n_bases": 4, "lr": 0.05, "n_members": 2}
         return [{**cheap, "max_interactions": 2}]

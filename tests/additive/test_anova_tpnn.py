@@ -335,6 +335,7 @@ def test_classes_share_bases():
     assert told.intercept.shape == (3,)
 
 
+@pytest.mark.slow
 def test_breast_cancer():
     X, y = load_breast_cancer(return_X_y=True)
     scores = []
