@@ -27,7 +27,7 @@ os.environ["SKINTERP_LOAD_PLUGINS"] = ""
 
 settings.register_profile(
     "default",
-    max_examples=50,
+    max_examples=30,
     deadline=None,  # the first example compiles kernels
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

@@ -377,7 +377,7 @@ class ConceptLattice(ExplainableMixin, TransformerMixin, BaseEstimator):
     def _test_params(cls) -> list[dict[str, Any]]:
         few = {"max_concepts": 30, "overflow": "iceberg", "sparse_output": False}
         scaled = {"scaling": "ordinal", "n_thresholds": 1, "implications": True}
-        return [few, {**few, **scaled, "max_implications": 50}]
+        return [{**few, **scaled, "max_implications": 50}]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "intents_")  # what fit sets last
