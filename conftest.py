@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,16 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 collect_ignore_glob = ["doc/*.py", "doc/*/*.py", "plugins/*", "benchmarks/*"]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the examples of files that cannot be imported without torch."""
+    inside = "skinterp" in collection_path.parts and collection_path.suffix == ".py"
+    if not inside or importlib.util.find_spec("torch") is not None:
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    needs = re.search(r"^(import|from) (torch|skorch)\b", text, flags=re.MULTILINE)
+    return True if needs else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
