@@ -87,13 +87,12 @@ def _trains(path: Path) -> bool:
     """Say whether the examples of a file belong to a method that needs torch."""
     from skinterp.plugins.builtin import METHODS
 
-    names = {"_mock_neural.py", "networks.rst"}
-    for spec in METHODS:
-        if any("torch" in requirement for requirement in spec.requires):
-            names.add(f"{spec.name}.rst")
-            modules = [target.partition(":")[0] for target in spec.targets.values()]
-            names |= {f"{module.rpartition('.')[2]}.py" for module in modules}
-    return path.name in names or path.parent.name == "neural"
+    rows = [row for row in METHODS if any("torch" in text for text in row.requires)]
+    pages = {"networks.rst", *(f"{row.name}.rst" for row in rows)}
+    targets = [target for row in rows for target in row.targets.values()]
+    rooms = {"neural", *(target.split(".")[1] for target in targets)}
+    name = path.name
+    return name in pages or name == "_mock_neural.py" or path.parent.name in rooms
 
 
 @pytest.fixture(scope="session", autouse=True)
