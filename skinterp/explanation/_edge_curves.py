@@ -372,7 +372,7 @@ class EdgeCurves(Explanation):
         return self.edge_values(layer, nodes)
 
     def node_importances(self) -> list[Floats]:
-        """Pass the importance of the outputs back along the edges, by their sizes.
+        """Hand the importance of the outputs back along the edges, by their sizes.
 
         Returns
         -------
