@@ -48,9 +48,9 @@ def resolve_device(device: str, *, fitting: bool) -> torch.device:
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         if fitting or found is None:
-            reason = str(error).strip().splitlines()[0]
+            reason = str(error).strip().splitlines()[0].rstrip(".")
             msg = (
-                f"device={device!r} cannot be used here: {reason} Allowed are 'auto', "
+                f"device={device!r} cannot be used here: {reason}. Allowed are 'auto', "
                 "'cpu' and the devices that torch finds, such as 'cuda' or 'cuda:1'."
             )
             raise ValueError(msg) from error
