@@ -110,7 +110,9 @@ def is_frozen(estimator: object) -> bool:
     return isinstance(estimator, FrozenEstimator)
 
 
-def optional_import(name: str, *, extra: str, who: str) -> ModuleType:
+def optional_import(
+    name: str, *, extra: str, who: str, distribution: str = "skinterp"
+) -> ModuleType:
     """Import an optional dependency, or say what to install.
 
     Call it in ``fit``, never at import or in a constructor: without the optional
@@ -124,6 +126,8 @@ def optional_import(name: str, *, extra: str, who: str) -> ModuleType:
         The extra of the distribution that brings it, such as ``"torch"``.
     who : str
         What needs it, usually ``type(self).__name__``.
+    distribution : str, default="skinterp"
+        The distribution that has the extra; a plugin gives its own.
 
     Returns
     -------
@@ -145,7 +149,7 @@ def optional_import(name: str, *, extra: str, who: str) -> ModuleType:
     except ImportError as error:
         msg = (
             f"{who} needs the package {name.partition('.')[0]!r}, which is not "
-            f"installed. Install it with: pip install 'skinterp[{extra}]'"
+            f"installed. Install it with: pip install '{distribution}[{extra}]'"
         )
         raise ImportError(msg) from error
 

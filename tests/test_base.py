@@ -139,3 +139,10 @@ def test_doc_link_only_for_our_own_classes(probe):
 def test_optional_import_says_what_to_install():
     with pytest.raises(ImportError, match=r"Probe needs.*'no_such'.*skinterp\[torch\]"):
         optional_import("no_such.module", extra="torch", who="Probe")
+
+
+def test_optional_import_of_a_plugin_names_its_own_distribution():
+    with pytest.raises(ImportError, match=r"pip install 'skinterp-xrd\[cif\]'"):
+        optional_import(
+            "no_such", extra="cif", who="Reading", distribution="skinterp-xrd"
+        )
