@@ -1,0 +1,463 @@
+"""Kernels of stick patterns: reflections in shells, structure factors in blocks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Degrees of two-theta within which reflections are one peak, and the share of the
+# strongest below which a peak is dropped: both as in pymatgen.
+TOLERANCE = 1e-5
+CUT = 1e-5
+# Reflections held at once, and atoms whose phases are tabulated at once.
+SHELL = 131_072
+BLOCK = 32
+# Electrons per (angstrom squared): f(s) = Z - FORM s^2 sum a exp(-b s^2).
+FORM = 41.78214
+# A shell is searched a little beyond its edges; what belongs to it, its keys say.
+SLACK = 1e-9
+# log(2) in two parts, the first with zeros at its end; below LOWEST exp counts as 0.
+LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+LOG2_E, LOWEST = 1.4426950408889634, -600.0
+
+
+@njit(cache=True, nogil=True)
+def reciprocal_metric(lattice: Floats) -> Floats:  # pragma: no cover
+    """Return G* as (11, 22, 33, 12, 13, 23), without 2 pi."""
+    rows = np.empty((3, 3))
+    for i in range(3):
+        a, b = lattice[(i + 1) % 3], lattice[(i + 2) % 3]
+        rows[i, 0] = a[1] * b[2] - a[2] * b[1]
+        rows[i, 1] = a[2] * b[0] - a[0] * b[2]
+        rows[i, 2] = a[0] * b[1] - a[1] * b[0]
+    volume = (
+        lattice[0, 0] * rows[0, 0]
+        + lattice[0, 1] * rows[0, 1]
+        + lattice[0, 2] * rows[0, 2]
+    )
+    rows /= volume
+    metric = np.empty(6)
+    for at, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
+        metric[at] = (
+            rows[i, 0] * rows[j, 0] + rows[i, 1] * rows[j, 1] + rows[i, 2] * rows[j, 2]
+        )
+    return metric
+
+
+@njit(cache=True, nogil=True)
+def _box(lattice: Floats, g_max: float) -> Ints:  # pragma: no cover
+    """Largest indices that a reflection up to g_max can have."""
+    box = np.empty(3, np.int64)
+    for i in range(3):
+        x, y, z = lattice[i, 0], lattice[i, 1], lattice[i, 2]
+        box[i] = int(g_max * math.sqrt(x * x + y * y + z * z)) + 1
+    return box
+
+
+@njit(cache=True, nogil=True)
+def _collect(
+    metric: Floats, box: Ints, g_low: float, g_high: float, out: NDArray[np.int32]
+) -> int:  # pragma: no cover
+    """Write the half-space's reflections with g in the range, return their number.
+
+    With an empty ``out`` they are only counted.
+    """
+    g11, g22, g33, g12, g13, g23 = metric
+    low, high = g_low * g_low, g_high * g_high
+    n = 0
+    for h in range(box[0] + 1):
+        for k in range(0 if h == 0 else -box[1], box[1] + 1):
+            plane = g11 * h * h + g22 * k * k + 2.0 * g12 * h * k
+            slope = g13 * h + g23 * k
+            reach = slope * slope - g33 * (plane - high)
+            if reach < 0.0:
+                continue
+            centre, reach = -slope / g33, math.sqrt(reach) / g33
+            inner = slope * slope - g33 * (plane - low)
+            hole = math.sqrt(inner) / g33 if inner > 0.0 else 0.0
+            first = int(math.ceil(centre - reach))
+            if h == 0 and k == 0:
+                first = max(first, 1)
+            last = int(math.floor(centre + reach))
+            entry = int(math.ceil(centre - hole))
+            after = int(math.ceil(centre + hole))
+            l = first  # noqa: E741
+            while l <= last:
+                # jump over what lies inside the shell
+                if inner > 0.0 and entry <= l < after:
+                    l = after  # noqa: E741
+                    continue
+                if n < len(out):
+                    out[n, 0], out[n, 1], out[n, 2] = h, k, l
+                n += 1
+                l += 1  # noqa: E741
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _group(numbers: Ints, b_iso: Floats) -> Ints:  # pragma: no cover
+    """Order the atoms so that those of one form factor lie together."""
+    m = len(numbers)
+    order = np.arange(m)
+    for i in range(1, m):
+        at, j = order[i], i - 1
+        while j >= 0 and (
+            numbers[order[j]] > numbers[at]
+            or (numbers[order[j]] == numbers[at] and b_iso[order[j]] > b_iso[at])
+        ):
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = at
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _tabulate(
+    coords: Floats, atoms: Ints, box: Ints, real: Floats, imag: Floats
+) -> None:  # pragma: no cover
+    """Write exp(2 pi i n x) for n in [-size, size], one axis below the other."""
+    origin = 0
+    for axis in range(3):
+        size = box[axis]
+        origin += size
+        for j in range(len(atoms)):
+            x = coords[atoms[j], axis]
+            angle = 2.0 * math.pi * (x - math.floor(x))
+            c, s = math.cos(angle), math.sin(angle)
+            re, im = 1.0, 0.0
+            real[origin, j], imag[origin, j] = 1.0, 0.0
+            for n in range(1, size + 1):
+                re, im = re * c - im * s, re * s + im * c
+                real[origin + n, j], imag[origin + n, j] = re, im
+                real[origin - n, j], imag[origin - n, j] = re, -im
+        origin += size + 1
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_exponentials(
+    x: Floats, amplitude: float, rate: float, bits: Ints, out: Floats
+) -> None:  # pragma: no cover
+    """Add ``amplitude * exp(-rate * x)``, rate * x >= 0, to 2e-16 of the amplitude.
+
+    exp(y) = 2^n exp(r) with |r| <= log(2) / 2, by a polynomial; 2^n is written into
+    the exponent's bits. Unlike a call per value, such loops work on vectors.
+    """
+    powers = bits.view(np.float64)
+    for i in range(len(x)):
+        n = np.floor(max(-rate * x[i], LOWEST) * LOG2_E + 0.5)
+        bits[i] = (np.int64(n) + 1023) << 52
+    for i in range(len(x)):
+        y = max(-rate * x[i], LOWEST)
+        n = np.floor(y * LOG2_E + 0.5)
+        r = y - n * LOG_2_HIGH - n * LOG_2_LOW
+        p = r / 39916800.0 + 1.0 / 3628800.0
+        p = ((p * r + 1.0 / 362880.0) * r + 1.0 / 40320.0) * r + 1.0 / 5040.0
+        p = ((p * r + 1.0 / 720.0) * r + 1.0 / 120.0) * r + 1.0 / 24.0
+        p = (((p * r + 1.0 / 6.0) * r + 0.5) * r + 1.0) * r + 1.0
+        out[i] += amplitude * p * powers[i]
+
+
+@njit(cache=True, nogil=True)
+def _form_factors(
+    number: int, b_iso: float, s2: Floats, table: Floats, bits: Ints, out: Floats
+) -> None:  # pragma: no cover
+    """Write f(s) exp(-B s^2)."""
+    out[:] = 0.0
+    for k in range(4):
+        rate = table[number - 1, k, 1]
+        _add_exponentials(s2, table[number - 1, k, 0], rate, bits, out)
+    for i in range(len(s2)):
+        out[i] = number - FORM * s2[i] * out[i]
+    if b_iso != 0.0:
+        damped = np.zeros(len(s2))
+        _add_exponentials(s2, 1.0, b_iso, bits, damped)
+        for i in range(len(s2)):
+            out[i] *= damped[i]
+
+
+# The order in which a block's atoms are added is free: the last bit may change.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "nsz", "contract"})
+def _add_block(
+    hkl: NDArray[np.int32],
+    form: Floats,
+    box: Ints,
+    filled: Floats,
+    real: Floats,
+    imag: Floats,
+    factors: Floats,
+) -> None:  # pragma: no cover
+    """Add to F what a block of atoms of one form factor scatters."""
+    n = len(filled)
+    xr, xi = np.empty(n), np.empty(n)
+    origin_h = box[0]
+    origin_k = origin_h + box[0] + 1 + box[1]
+    origin_l = origin_k + box[1] + 1 + box[2]
+    last_h, last_k = -1, 0
+    for i in range(len(hkl)):
+        h, k = hkl[i, 0], hkl[i, 1]
+        if h != last_h or k != last_k:
+            last_h, last_k = h, k
+            p, q = origin_h + h, origin_k + k
+            for j in range(n):
+                xr[j] = real[p, j] * real[q, j] - imag[p, j] * imag[q, j]
+                xi[j] = real[p, j] * imag[q, j] + imag[p, j] * real[q, j]
+                xr[j] *= filled[j]
+                xi[j] *= filled[j]
+        r = origin_l + hkl[i, 2]
+        re, im = 0.0, 0.0
+        for j in range(n):
+            re += xr[j] * real[r, j] - xi[j] * imag[r, j]
+            im += xr[j] * imag[r, j] + xi[j] * real[r, j]
+        factors[i, 0] += form[i] * re
+        factors[i, 1] += form[i] * im
+
+
+@njit(cache=True, nogil=True)
+def structure_factors(
+    hkl: NDArray[np.int32],
+    g2: Floats,
+    box: Ints,
+    atoms: tuple[Ints, Floats, Floats, Floats],
+    table: Floats,
+) -> Floats:  # pragma: no cover
+    """Return F as (real, imaginary) of each reflection; hkl come in runs of (h, k).
+
+    F = sum_j occ_j f_j(s) exp(-B_j s^2) exp(2 pi i h.x_j), with s = g / 2. Phases are
+    products of tables along the axes, so that no sine is taken in the inner loop.
+    """
+    numbers, coords, occupancies, b_iso = atoms
+    factors, form = np.zeros((len(hkl), 2)), np.empty(len(hkl))
+    s2, bits = 0.25 * g2, np.empty(len(hkl), np.int64)
+    grouped = _group(numbers, b_iso)
+    m = len(grouped)
+    rows = 2 * (box[0] + box[1] + box[2]) + 3
+    real, imag = np.empty((rows, min(BLOCK, m))), np.empty((rows, min(BLOCK, m)))
+    number, b = -1, 0.0
+    start = 0
+    while start < m:
+        first = grouped[start]
+        if numbers[first] != number or b_iso[first] != b:
+            number, b = numbers[first], b_iso[first]
+            _form_factors(number, b, s2, table, bits, form)
+        stop = start + 1
+        while (
+            stop < min(m, start + BLOCK)
+            and numbers[grouped[stop]] == number
+            and b_iso[grouped[stop]] == b
+        ):
+            stop += 1
+        block = grouped[start:stop]
+        _tabulate(coords, block, box, real, imag)
+        _add_block(hkl, form, box, occupancies[block], real, imag, factors)
+        start = stop
+    return factors
+
+
+@njit(cache=True, nogil=True)
+def lorentz_polarisation(sine2: float) -> float:  # pragma: no cover
+    """(1 + cos^2 2theta) / (sin^2 theta cos theta), of sin^2 theta."""
+    double = 1.0 - 2.0 * sine2
+    return (1.0 + double * double) / (sine2 * math.sqrt(1.0 - sine2))
+
+
+@njit(cache=True, nogil=True)
+def _key(g: float, wavelength: float) -> int:  # pragma: no cover
+    return int(np.rint(math.degrees(2.0 * math.asin(0.5 * wavelength * g)) / TOLERANCE))
+
+
+@njit(cache=True, nogil=True)
+def _by_key(g2: Floats, keys: Ints) -> Ints:  # pragma: no cover
+    """Order reflections by their keys, in linear time.
+
+    They are evenly spread over g^3, by which they are dealt into buckets; equal keys
+    keep their order within a bucket, which is all that is left to sort.
+    """
+    n = len(g2)
+    low, high = np.inf, 0.0
+    for i in range(n):
+        low, high = min(low, g2[i]), max(high, g2[i])
+    low, high = low * math.sqrt(low), high * math.sqrt(high)
+    scale = (n - 1) / (high - low) if high > low else 0.0
+    bucket, start = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+    for i in range(n):
+        bucket[i] = min(int((g2[i] * math.sqrt(g2[i]) - low) * scale), n - 1)
+        start[bucket[i] + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    order = np.empty(n, np.int64)
+    for i in range(n):
+        order[start[bucket[i]]] = i
+        start[bucket[i]] += 1
+    for i in range(1, n):
+        at, j = order[i], i - 1
+        while j >= 0 and keys[order[j]] > keys[at]:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = at
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _merge(
+    hkl: NDArray[np.int32],
+    g2: Floats,
+    keys: Ints,
+    order: Ints,
+    factors: Floats,
+    wavelength: float,
+) -> Floats:  # pragma: no cover
+    """Return the peaks of one shell as rows.
+
+    A row is (two-theta, d, intensity, h, k, l, multiplicity); the place is that of the
+    reflection with the smallest g, the indices are the largest ones.
+    """
+    n_peaks, last = 0, -1
+    for i in order:
+        n_peaks += keys[i] != last
+        last = keys[i]
+    out = np.empty((n_peaks, 7))
+    n, last = -1, -1
+    quarter = 0.25 * wavelength * wavelength
+    for i in order:
+        size = 2.0 * (factors[i, 0] * factors[i, 0] + factors[i, 1] * factors[i, 1])
+        strength = size * lorentz_polarisation(quarter * g2[i])
+        h, k, l = float(hkl[i, 0]), float(hkl[i, 1]), float(hkl[i, 2])  # noqa: E741
+        if keys[i] != last:
+            last = keys[i]
+            n += 1
+            out[n, 1], out[n, 2], out[n, 6] = g2[i], strength, 2.0
+            out[n, 3], out[n, 4], out[n, 5] = h, k, l
+            continue
+        out[n, 1] = min(out[n, 1], g2[i])
+        out[n, 2] += strength
+        out[n, 6] += 2.0
+        if h > out[n, 3] or (
+            h == out[n, 3] and (k > out[n, 4] or (k == out[n, 4] and l > out[n, 5]))
+        ):
+            out[n, 3], out[n, 4], out[n, 5] = h, k, l
+    for i in range(n_peaks):
+        g = math.sqrt(out[i, 1])
+        out[i, 0] = math.degrees(2.0 * math.asin(min(0.5 * wavelength * g, 1.0)))
+        out[i, 1] = 1.0 / g
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _shell(
+    atoms: tuple[Ints, Floats, Floats, Floats],
+    table: Floats,
+    metric: Floats,
+    box: Ints,
+    wavelength: float,
+    limits: tuple[float, float],
+    search: tuple[float, float],
+    between: tuple[int, int],
+    expected: float,
+) -> Floats:  # pragma: no cover
+    """Return the peaks within the limits of g whose keys are in between."""
+    hkl = np.empty((int(1.1 * expected) + 30, 3), np.int32)
+    n = _collect(metric, box, search[0], search[1], hkl)
+    if n > len(hkl):
+        hkl = np.empty((n, 3), np.int32)
+        _collect(metric, box, search[0], search[1], hkl)
+    g2, keys = np.empty(n), np.empty(n, np.int64)
+    found, n = n, 0
+    for i in range(found):
+        h, k, l = float(hkl[i, 0]), float(hkl[i, 1]), float(hkl[i, 2])  # noqa: E741
+        square = metric[0] * h * h + metric[1] * k * k + metric[2] * l * l
+        square += 2.0 * (metric[3] * h * k + metric[4] * h * l + metric[5] * k * l)
+        g = math.sqrt(square)
+        if g < limits[0] or g > limits[1]:
+            continue
+        key = _key(g, wavelength)
+        if between[0] <= key < between[1]:
+            g2[n], keys[n] = square, key
+            hkl[n, 0], hkl[n, 1], hkl[n, 2] = hkl[i, 0], hkl[i, 1], hkl[i, 2]
+            n += 1
+    hkl, g2, keys = hkl[:n], g2[:n], keys[:n]
+    order = _by_key(g2, keys)
+    factors = structure_factors(hkl, g2, box, atoms, table)
+    return _merge(hkl, g2, keys, order, factors, wavelength)
+
+
+@njit(cache=True, nogil=True)
+def _strong(peaks: Floats, threshold: float) -> Floats:  # pragma: no cover
+    """Keep the peaks above the threshold, in place."""
+    n = 0
+    for i in range(len(peaks)):
+        if peaks[i, 2] > threshold:
+            peaks[n] = peaks[i]
+            n += 1
+    return peaks[:n]
+
+
+@njit(cache=True, nogil=True)
+def stick_pattern(
+    lattice: Floats,
+    numbers: Ints,
+    coords: Floats,
+    occupancies: Floats,
+    b_iso: Floats,
+    table: Floats,
+    wavelength: float,
+    low: float,
+    high: float,
+    shell: int = SHELL,
+) -> Floats:  # pragma: no cover
+    """Return the peaks between two angles, as rows ordered by two-theta.
+
+    A row is (two-theta, d, intensity, h, k, l, multiplicity). Reflections are taken in
+    shells of about ``shell``, so that memory follows the peaks, not the reflections.
+    """
+    metric = reciprocal_metric(lattice)
+    g_min = 2.0 * math.sin(math.radians(0.5 * low)) / wavelength
+    g_max = 2.0 * math.sin(math.radians(0.5 * high)) / wavelength
+    box = _box(lattice, g_max * (1.0 + SLACK))
+    atoms = (numbers, coords, occupancies, b_iso)
+    limits = (g_min, g_max)
+    volume = abs(np.linalg.det(lattice))
+    cubes = g_max**3 - g_min**3
+    expected = 2.0 * math.pi / 3.0 * volume * cubes
+    parts = 1 + int(expected / shell)
+    made = np.empty((0, 7))
+    filled, strongest, edge = 0, 0.0, -1
+    for part in range(parts):
+        # shells of equal volume, cut where no peak is: between two keys
+        outer = min((g_min**3 + cubes * (part + 1) / parts) ** (1.0 / 3.0), g_max)
+        after = _key(outer, wavelength) + (2 if part == parts - 1 else 0)
+        start = math.sin(math.radians(0.5 * (edge - 0.5) * TOLERANCE))
+        stop = math.sin(math.radians(0.5 * min(180.0, (after - 0.5) * TOLERANCE)))
+        inner_g = max(g_min, 2.0 * start / wavelength) * (1.0 - SLACK)
+        outer_g = min(g_max, 2.0 * stop / wavelength) * (1.0 + SLACK)
+        peaks = _shell(
+            atoms,
+            table,
+            metric,
+            box,
+            wavelength,
+            limits,
+            (inner_g, outer_g),
+            (edge, after),
+            expected / parts,
+        )
+        edge = after
+        for i in range(len(peaks)):
+            strongest = max(strongest, peaks[i, 2])
+        peaks = _strong(peaks, CUT * strongest)
+        if parts == 1:
+            return peaks
+        if filled + len(peaks) > len(made):
+            # first what the strongest so far has made negligible, then room
+            filled = len(_strong(made[:filled], CUT * strongest))
+            grown = np.empty((2 * (filled + len(peaks)), 7))
+            grown[:filled] = made[:filled]
+            made = grown
+        made[filled : filled + len(peaks)] = peaks
+        filled += len(peaks)
+    return _strong(made[:filled], CUT * strongest).copy()
