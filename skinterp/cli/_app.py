@@ -13,9 +13,11 @@ import typer
 from skinterp._version import installed_version
 from skinterp.cli import _methods, _plugins
 from skinterp.cli._output import complain
+from skinterp.cli._strangers import CommandsOfPlugins
 
 app = typer.Typer(
     name="skinterp",
+    cls=CommandsOfPlugins,
     help="Interpretable machine learning as scikit-learn estimators.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

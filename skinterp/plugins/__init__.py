@@ -27,10 +27,11 @@ from skinterp.plugins.manager import (
     refresh,
     trusted_types,
 )
-from skinterp.plugins.spec import API_VERSION, MethodSpec
+from skinterp.plugins.spec import API_VERSION, CommandSpec, MethodSpec
 
 __all__ = [
     "API_VERSION",
+    "CommandSpec",
     "MethodLookupError",
     "MethodRow",
     "MethodSpec",

@@ -24,7 +24,7 @@ from skinterp.plugins._discovery import (
 )
 from skinterp.plugins._errors import PluginError
 from skinterp.plugins._record import PluginRecord, describe, how_to_disable
-from skinterp.plugins.spec import MethodSpec
+from skinterp.plugins.spec import CommandSpec, MethodSpec
 
 TIMEOUT = 60.0
 
@@ -119,6 +119,7 @@ def _record(candidate: Candidate, answer: dict[str, Any]) -> PluginRecord:
         notes=tuple(answer["notes"]),
         methods=tuple(MethodSpec(**row) for row in answer["rows"]),
         kinds=answer["kinds"],
+        commands=tuple(CommandSpec(**row) for row in answer["commands"]),
     )
 
 
@@ -132,17 +133,20 @@ def _answer(plugin: str) -> dict[str, Any]:
     if record.usable:
         record = _import_targets(record)
     rows = [_without_search_space(row) for row in record.methods]
-    return {**record.to_dict(), "rows": rows, "kinds": dict(record.kinds)}
+    commands = [row.to_dict() for row in record.commands]
+    kinds = dict(record.kinds)
+    return {**record.to_dict(), "rows": rows, "kinds": kinds, "commands": commands}
 
 
 def _import_targets(record: PluginRecord) -> PluginRecord:
-    """Import the classes of the rows and of the kinds."""
+    """Import the classes of the rows and of the kinds, and the commands."""
     from skinterp.plugins._record import resolve
 
     targets = [
         t for row in record.methods for t in (*row.targets.values(), *row.exports)
     ]
-    for target in (*targets, *record.kinds.values()):
+    targets += [*record.kinds.values(), *(row.target for row in record.commands)]
+    for target in targets:
         try:
             resolve(target)
         except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from skinterp.plugins import hookspecs
 from skinterp.plugins._discovery import Candidate, Switches, canonical
 from skinterp.plugins._errors import PluginError
 from skinterp.plugins._record import PluginRecord, describe, how_to_disable
-from skinterp.plugins.spec import _TARGET, API_VERSION, MethodSpec
+from skinterp.plugins.spec import _TARGET, API_VERSION, CommandSpec, MethodSpec
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("skinterp_"))
 
@@ -75,7 +75,7 @@ class Loader:
             plugin = self._import(candidate)
             notes += _check_api(candidate, plugin)
             self._register(candidate, plugin)
-            methods, kinds = self._collect(candidate, plugin)
+            given = self._collect(candidate, plugin)
         except _Refused as refusal:
             self._unregister(candidate)
             self._raise_if_strict(candidate, refusal)
@@ -91,8 +91,9 @@ class Loader:
             candidate=candidate,
             state="ok",
             notes=tuple(notes),
-            methods=methods,
-            kinds=kinds,
+            methods=tuple(given["skinterp_methods"]),
+            kinds=dict(given["skinterp_kinds"]),
+            commands=tuple(given["skinterp_commands"]),
         )
 
     def _check_metadata(self, candidate: Candidate) -> None:
@@ -141,18 +142,16 @@ class Loader:
             reason = _unknown_hooks(self.manager, plugin)
             raise _broken(candidate, reason, error) from error
 
-    def _collect(
-        self, candidate: Candidate, plugin: Any
-    ) -> tuple[tuple[MethodSpec, ...], dict[str, str]]:
+    def _collect(self, candidate: Candidate, plugin: Any) -> dict[str, list[Any]]:
+        """Call each hook of the plugin and check what it gives."""
         others = [p for p in self.manager.get_plugins() if p is not plugin]
         results: dict[str, list[Any]] = {}
         for hook in HOOKS:
             # One plugin at a time: a raising hook loses only its own results.
             with _stage(candidate, f"its hook {hook} failed"):
                 call = self.manager.subset_hook_caller(hook, remove_plugins=others)
-                check = _check_methods if hook == "skinterp_methods" else _check_kinds
-                results[hook] = check(candidate, call())
-        return tuple(results["skinterp_methods"]), dict(results["skinterp_kinds"])
+                results[hook] = _CHECKS[hook](candidate, call())
+        return results
 
     def _unregister(self, candidate: Candidate) -> None:
         # A failed registration may or may not have left something behind.
@@ -272,7 +271,7 @@ def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any) -> str:
         if not caller.has_spec():
             near = difflib.get_close_matches(caller.name, HOOKS, n=1)
             words.append(f"{caller.name!r}" + (f" (like {near[0]!r})" if near else ""))
-    known = " and ".join(HOOKS)
+    known = f"{', '.join(HOOKS[:-1])} and {HOOKS[-1]}"
     return f"it implements {', '.join(words)}; the hooks of skinterp are {known}"
 
 
@@ -284,11 +283,24 @@ def _check_methods(candidate: Candidate, results: list[Any]) -> list[MethodSpec]
         if not isinstance(row, MethodSpec):
             raise TypeError(f"it must return MethodSpec rows, got {row!r}")
         _check_trusted(candidate, row)
+    _check_once(rows)
+    return rows
+
+
+def _check_commands(candidate: Candidate, results: list[Any]) -> list[CommandSpec]:
+    rows = [row for result in results for row in result]
+    for row in rows:
+        if not isinstance(row, CommandSpec):
+            raise TypeError(f"it must return CommandSpec rows, got {row!r}")
+    _check_once(rows)
+    return rows
+
+
+def _check_once(rows: Iterable[MethodSpec | CommandSpec]) -> None:
     names = [row.name for row in rows]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"the name {twice[0]!r} is given to {names.count(twice[0])}")
-    return rows
 
 
 def _check_trusted(candidate: Candidate, row: MethodSpec) -> None:
@@ -316,6 +328,13 @@ def _check_kinds(candidate: Candidate, results: list[Any]) -> list[tuple[str, st
             allowed = "'package.module:Class'"
             raise ValueError(f"{kind!r} must name {allowed}, got {target!r}")
     return pairs
+
+
+_CHECKS: dict[str, Callable[[Candidate, list[Any]], list[Any]]] = {
+    "skinterp_methods": _check_methods,
+    "skinterp_kinds": _check_kinds,
+    "skinterp_commands": _check_commands,
+}
 
 
 def _before_call(name: str, implementations: Any, arguments: Any) -> None:

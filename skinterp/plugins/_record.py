@@ -11,7 +11,7 @@ from typing import Any
 
 from skinterp.plugins._discovery import BLOCK, Candidate
 from skinterp.plugins._errors import MethodLookupError, PluginError
-from skinterp.plugins.spec import MethodSpec
+from skinterp.plugins.spec import CommandSpec, MethodSpec
 
 STATES = ("ok", "disabled", "incompatible", "broken", "conflict")
 
@@ -111,6 +111,8 @@ class PluginRecord:
         The rows that it registers.
     kinds : mapping of str to str, default={}
         The kinds of explanation that it registers.
+    commands : tuple of CommandSpec, default=()
+        The groups of sub-commands that it registers.
 
     Examples
     --------
@@ -128,6 +130,7 @@ class PluginRecord:
     notes: tuple[str, ...] = ()
     methods: tuple[MethodSpec, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[CommandSpec, ...] = ()
 
     @property
     def distribution(self) -> str:
@@ -173,6 +176,7 @@ class PluginRecord:
             "notes": list(self.notes),
             "methods": [row.name for row in self.methods],
             "kinds": sorted(self.kinds),
+            "commands": [row.name for row in self.commands],
             "location": self.candidate.location,
             "code": code_of(self.candidate),
         }

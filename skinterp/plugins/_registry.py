@@ -49,6 +49,8 @@ class Registry:
         Every usable method.
     kinds : dict of str to str
         Kind of explanation to its class, as ``"package.module:Class"``.
+    commands : dict of str to CommandSpec
+        The groups of sub-commands by name, those of the library too.
 
     Examples
     --------
@@ -71,8 +73,16 @@ class Registry:
         kind_owners = _owners(records, _kind_names)
         winners = {kind: _winner(claims) for kind, claims in kind_owners.items()}
         self.kinds = {k: owner.kinds[k] for k, owner in winners.items() if owner}
+        command_owners = _owners(records, _command_names)
+        self.commands = {
+            row.name: row
+            for record in records
+            for row in record.commands
+            if _winner(command_owners[row.name]) is record
+        }
         self.plugins = tuple(
-            _note_conflicts(r, self._owners, kind_owners) for r in records
+            _note_conflicts(r, self._owners, kind_owners, command_owners)
+            for r in records
         )
 
     def __repr__(self) -> str:
@@ -229,6 +239,7 @@ def _without_repeats(plugins: Iterable[PluginRecord]) -> Iterable[PluginRecord]:
                 hint=f"Tell its authors. {how_to_disable(record.distribution)}",
                 methods=(),
                 kinds={},
+                commands=(),
             )
             continue
         seen.update(dict.fromkeys(mine, record.candidate.entry_point.name))
@@ -241,6 +252,10 @@ def _method_names(record: PluginRecord) -> list[str]:
 
 def _kind_names(record: PluginRecord) -> list[str]:
     return list(record.kinds)
+
+
+def _command_names(record: PluginRecord) -> list[str]:
+    return [row.name for row in record.commands]
 
 
 def _owners(
@@ -269,11 +284,13 @@ def _note_conflicts(
     record: PluginRecord,
     methods: Mapping[str, list[PluginRecord]],
     kinds: Mapping[str, list[PluginRecord]],
+    commands: Mapping[str, list[PluginRecord]],
 ) -> PluginRecord:
     """Say so where a plugin does not get a bare name that it gives."""
     for names, owners, what in (
         (_method_names(record), methods, "method"),
         (_kind_names(record), kinds, "kind of explanation"),
+        (_command_names(record), commands, "command"),
     ):
         lost = [name for name in names if _winner(owners[name]) is not record]
         if lost:

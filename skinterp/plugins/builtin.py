@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skinterp.plugins.hookspecs import hookimpl
-from skinterp.plugins.spec import API_VERSION, MethodSpec
+from skinterp.plugins.spec import API_VERSION, CommandSpec, MethodSpec
 
 API = API_VERSION
 
@@ -190,6 +190,25 @@ KINDS = {
     "slices": "skinterp.explanation:SliceSet",
 }
 
+# What the command brings itself; no plugin gets these names.
+COMMANDS = (
+    CommandSpec(
+        name="demo",
+        target="skinterp.cli._app:app",
+        summary="Explain a model of real data, as text and as an HTML page",
+    ),
+    CommandSpec(
+        name="methods",
+        target="skinterp.cli._app:app",
+        summary="List the methods, those of plugins too",
+    ),
+    CommandSpec(
+        name="plugins",
+        target="skinterp.cli._plugins:app",
+        summary="List the plugins, or show one: skinterp plugins info NAME",
+    ),
+)
+
 
 @hookimpl
 def skinterp_methods() -> tuple[MethodSpec, ...]:
@@ -201,3 +220,9 @@ def skinterp_methods() -> tuple[MethodSpec, ...]:
 def skinterp_kinds() -> dict[str, str]:
     """Register the built-in kinds of explanation."""
     return KINDS
+
+
+@hookimpl
+def skinterp_commands() -> tuple[CommandSpec, ...]:
+    """Register the built-in commands, so that their names are taken."""
+    return COMMANDS

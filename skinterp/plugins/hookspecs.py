@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from skinterp.plugins.spec import MethodSpec
+    from skinterp.plugins.spec import CommandSpec, MethodSpec
 
 hookspec = pluggy.HookspecMarker("skinterp")
 hookimpl = pluggy.HookimplMarker("skinterp")
@@ -55,5 +55,21 @@ def skinterp_kinds() -> Mapping[str, str]:
     -------
     mapping of str to str
         Kind to class, as ``{"wheel": "my_package.wheel:Wheel"}``.
+    """
+    raise NotImplementedError  # pragma: no cover
+
+
+@hookspec
+def skinterp_commands() -> Iterable[CommandSpec]:
+    """Register groups of sub-commands.
+
+    Called once for each plugin when the registry is built. A row names a
+    ``typer.Typer`` as text; it is imported when the command is used, not for
+    ``skinterp --help``, which shows the row's summary.
+
+    Returns
+    -------
+    iterable of CommandSpec
+        One row for each group, ``skinterp <name> ...``.
     """
     raise NotImplementedError  # pragma: no cover

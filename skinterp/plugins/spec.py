@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 # Major: breaks plugins. Minor: hooks, hook arguments or fields were added.
-API_VERSION = (1, 0)
+API_VERSION = (1, 1)
 
 SCOPES = ("global", "local")
 # Words in use; a plugin may add its own.
@@ -142,10 +142,7 @@ class MethodSpec:
     def _check_words(self) -> None:
         _each(self, "name", [self.name], _KEBAB, "kebab-case")
         _each(self, "input", [self.input], _KEBAB, "kebab-case")
-        if not isinstance(self.summary, str) or not self.summary.strip():
-            raise _wrong(self, "summary", self.summary, "one line of text")
-        if "\n" in self.summary:
-            raise _wrong(self, "summary", self.summary, "one line of text")
+        _one_line(self)
         if self.reference:
             allowed = "'arXiv:...', 'doi:10....' or an address"
             _each(self, "reference", [self.reference], _REFERENCE, allowed)
@@ -197,6 +194,66 @@ class MethodSpec:
                 raise _wrong(self, "requires", text, allowed) from error
 
 
+@dataclass(frozen=True, kw_only=True)
+class CommandSpec:
+    """One group of sub-commands that a plugin adds to ``skinterp``.
+
+    Like a `MethodSpec` it is plain data: ``skinterp --help`` shows the summary, and
+    the target is imported when somebody uses the command.
+
+    Parameters
+    ----------
+    name : str
+        The word after ``skinterp``, in kebab-case.
+    target : str
+        A ``typer.Typer``, as ``"package.module:app"``.
+    summary : str
+        One line for the help.
+
+    Examples
+    --------
+    >>> from skinterp.plugins import CommandSpec
+    >>> CommandSpec(
+    ...     name="orchard",
+    ...     target="skinterp_orchard._cli:app",
+    ...     summary="Plant and prune trees",
+    ... ).name
+    'orchard'
+    """
+
+    name: str
+    target: str
+    summary: str
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        _each(self, "name", [self.name], _KEBAB, "kebab-case")
+        _each(self, "target", [self.target], _TARGET, "'package.module:app'")
+        _one_line(self)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields.
+
+        Returns
+        -------
+        dict of str to str
+            Ready for JSON.
+
+        Examples
+        --------
+        >>> from skinterp.plugins import CommandSpec
+        >>> CommandSpec(name="go", target="a.b:app", summary="Go").to_dict()
+        {'name': 'go', 'target': 'a.b:app', 'summary': 'Go'}
+        """
+        return dataclasses.asdict(self)
+
+
+def _one_line(spec: MethodSpec | CommandSpec) -> None:
+    summary = spec.summary
+    if not isinstance(summary, str) or not summary.strip() or "\n" in summary:
+        raise _wrong(spec, "summary", summary, "one line of text")
+
+
 def _rebuild(cls: type[MethodSpec], fields: dict[str, Any]) -> MethodSpec:
     return cls(**fields)
 
@@ -227,7 +284,7 @@ def _strings(spec: MethodSpec, name: str, value: object) -> tuple[str, ...]:
 
 
 def _each(
-    spec: MethodSpec,
+    spec: MethodSpec | CommandSpec,
     name: str,
     values: Iterable[object],
     pattern: re.Pattern[str],
@@ -243,13 +300,13 @@ def _one_of(words: tuple[str, ...]) -> str:
 
 
 def _wrong(
-    spec: MethodSpec,
+    spec: MethodSpec | CommandSpec,
     name: str,
     value: object,
     allowed: str,
     error: type[Exception] = ValueError,
 ) -> Exception:
-    who = f"MethodSpec {spec.name!r}" if name != "name" else "MethodSpec"
+    who = type(spec).__name__ + (f" {spec.name!r}" if name != "name" else "")
     return error(f"{who}: {name} must be {allowed}, got {value!r}.")
 
 

@@ -109,6 +109,7 @@ def plugin_checks(
     yield "check_plugin_api", lambda: check_plugin_api(records)
     yield "check_plugin_version", lambda: check_plugin_version(records)
     yield "check_plugin_has_rows", lambda: check_plugin_has_rows(records)
+    yield "check_plugin_commands", lambda: check_plugin_commands(records)
 
 
 def check_plugin_loads(distribution: str, records: list[PluginRecord]) -> None:
@@ -150,9 +151,28 @@ def _is_core(requirement: str) -> bool:
 
 
 def check_plugin_has_rows(records: list[PluginRecord]) -> None:
-    """The plugin registers a method or a kind of explanation."""
+    """The plugin registers a method, a kind of explanation or a command."""
     for record in records:
-        assert record.methods or record.kinds, f"{record.distribution} gives nothing"
+        given = record.methods or record.kinds or record.commands
+        assert given, f"{record.distribution} gives nothing"
+
+
+def check_plugin_commands(records: list[PluginRecord]) -> None:
+    """The targets of the commands are typer apps, and their help can be shown."""
+    # Imported here: most plugins bring no command.
+    import typer
+    from typer.testing import CliRunner
+
+    for command in (row for record in records for row in record.commands):
+        if command.target.startswith("skinterp."):  # the library's own
+            continue
+        module, _, name = command.target.partition(":")
+        found = getattr(importlib.import_module(module), name)
+        assert isinstance(found, typer.Typer), (
+            f"{command.target} must be a typer.Typer, is {found!r}"
+        )
+        result = CliRunner().invoke(found, ["--help"])
+        assert result.exit_code == 0, f"{command.name} --help: {result.output}"
 
 
 def row_checks(row: MethodRow) -> Iterator[tuple[str, Work]]:

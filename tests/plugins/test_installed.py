@@ -22,7 +22,7 @@ BROKEN = {
 }
 INCOMPATIBLE = {
     "new-argument": ("@hookimpl\ndef skinterp_methods(new):\n    return []", "new"),
-    "newer-major": ("API = (2, 0)", "plugin API 2.0, this skinterp has 1.0"),
+    "newer-major": ("API = (2, 0)", "plugin API 2.0, this skinterp has 1.1"),
 }
 TWIN = "@hookimpl\ndef skinterp_methods():\n    return [row('boolean-tree')]"
 

@@ -136,6 +136,7 @@ def test_what_a_failed_registration_left_behind_is_removed(candidate: Any) -> No
     ("api", "state", "words"),
     [
         ("(1, 0)", "ok", ""),
+        ("(1, 1)", "ok", ""),
         ("(2, 0)", "incompatible", "pip install --upgrade skinterp."),
         ("(0, 9)", "incompatible", "pip install --upgrade stranger."),
         ("'1.0'", "broken", "two integers"),

@@ -4,9 +4,10 @@ import sys
 import types
 
 import pytest
+import typer
 
 import skinterp
-from skinterp.plugins import MethodSpec, get_registry, hookimpl
+from skinterp.plugins import CommandSpec, MethodSpec, get_registry, hookimpl
 from skinterp.testing import MethodCheckError, check_plugin, isolated_registry
 from skinterp.testing import _plugins as plugins
 from skinterp.testing.mocks import CentroidClassifier
@@ -108,3 +109,34 @@ def test_battery_covers_every_class_of_every_row(plugin, monkeypatch):
     with isolated_registry(plugin(targets=targets)):
         check_plugin("made-up-plugin", on_fail="record")
     assert [case.name for case in seen] == ["CenterTransformer", "CentroidClassifier"]
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [("collections:OrderedDict", "must be a typer.Typer"), ("no_such:app", "no_such")],
+)
+def test_a_command_that_does_not_work_is_told(plugin, monkeypatch, target, says):
+    name = plugin()
+    rows = [CommandSpec(name="orchard", target=target, summary="Plant trees")]
+    sys.modules[name].skinterp_commands = hookimpl(_commands(rows))
+    reasons = failed(monkeypatch, name)
+    assert reasons.keys() == LACKS | {"check_plugin_commands"}
+    assert says in reasons["check_plugin_commands"]
+
+
+def test_a_command_that_works(plugin, monkeypatch):
+    module = types.ModuleType("orchard_commands")
+    module.app = typer.Typer()
+    module.app.command()(lambda: None)
+    monkeypatch.setitem(sys.modules, "orchard_commands", module)
+    name = plugin()
+    rows = [CommandSpec(name="go", target="orchard_commands:app", summary="Go")]
+    sys.modules[name].skinterp_commands = hookimpl(_commands(rows))
+    assert failed(monkeypatch, name).keys() == LACKS
+
+
+def _commands(rows):
+    def skinterp_commands():
+        return rows
+
+    return skinterp_commands

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skinterp.plugins import MethodSpec, hookimpl
 
 # The plugin interface of skinterp that this was written for.
-API = (1, 0)
+API = (1, 1)
 
 
 @hookimpl
