@@ -6,6 +6,7 @@ from skinterp.explanation._attribution import Attribution
 from skinterp.explanation._base import Explanation
 from skinterp.explanation._counterfactuals import Counterfactuals
 from skinterp.explanation._data_values import DataValues
+from skinterp.explanation._drawing import make_axes, shorten
 from skinterp.explanation._edge_curves import EdgeCurves
 from skinterp.explanation._expression import Expression
 from skinterp.explanation._feature_map import FeatureMap, FeatureSource
@@ -36,4 +37,6 @@ __all__ = [
     "SliceSet",
     "kinds",
     "load",
+    "make_axes",
+    "shorten",
 ]
