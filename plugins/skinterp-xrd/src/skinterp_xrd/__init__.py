@@ -11,17 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from skinterp_xrd._cif import read_cif
+    from skinterp_xrd._classifier import XRDSymmetryClassifier
+    from skinterp_xrd._explanation import Diffraction
+    from skinterp_xrd._report import SymmetryReport
     from skinterp_xrd._structures import Structure, as_structure
+    from skinterp_xrd._symmetry import crystal_system_of
 
 __all__ = [
+    "Diffraction",
     "Structure",
+    "SymmetryReport",
+    "XRDSymmetryClassifier",
     "as_structure",
+    "crystal_system_of",
     "read_cif",
 ]
 
 _PLACES = {
+    "Diffraction": "_explanation",
     "Structure": "_structures",
+    "SymmetryReport": "_report",
+    "XRDSymmetryClassifier": "_classifier",
     "as_structure": "_structures",
+    "crystal_system_of": "_symmetry",
     "read_cif": "_cif",
 }
 

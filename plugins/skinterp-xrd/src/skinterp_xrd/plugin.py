@@ -11,4 +11,27 @@ API = (1, 1)
 @hookimpl
 def skinterp_methods() -> list[MethodSpec]:
     """Register the methods."""
-    return []
+    return [
+        MethodSpec(
+            name="xrd-symmetry",
+            targets={
+                "classifier": "skinterp_xrd._classifier:XRDSymmetryClassifier",
+            },
+            summary="Symmetry of a crystal from its powder pattern, by Bragg peaks",
+            explains={"global": ("diffraction",), "local": ("diffraction",)},
+            input="pattern",
+            requires=("torch>=2.2", "skorch>=1.1"),
+            reference="arXiv:2406.15469",
+            search_space={
+                "lr": (3e-4, 1e-3, 3e-3),
+                "imbalance": ("logit_adjust", "balanced", "sampling"),
+            },
+            cost="expensive",
+        ),
+    ]
+
+
+@hookimpl
+def skinterp_kinds() -> dict[str, str]:
+    """Register the kind of explanation."""
+    return {"diffraction": "skinterp_xrd._explanation:Diffraction"}
