@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from skinterp.compat import optional_import
 
+from skinterp.compat import optional_import
 from skinterp_xrd._cif_symmetry import Site, exact, expand, operations
 from skinterp_xrd._elements import ISOTOPES, symbols
 from skinterp_xrd._structures import Structure
@@ -241,7 +241,9 @@ def _sites(block: Any, gemmi: Any, displacements: bool) -> list[Site]:
             Site(
                 label=label or str(i + 1),
                 number=_element(symbol, label, elements, who),
-                coords=np.array([exact(*x) for x in zip(values, decimals, strict=True)]),
+                coords=np.array(
+                    [exact(*x) for x in zip(values, decimals, strict=True)]
+                ),
                 occupancy=occupancy,
                 b_iso=b_iso,
                 decimals=min((d for d in decimals if d >= 3), default=9),
@@ -255,6 +257,8 @@ def _sites(block: Any, gemmi: Any, displacements: bool) -> list[Site]:
 def _element(symbol: str, label: str, formula: set[str], who: str) -> int:
     """Return the number of the element that a type symbol, or a label, names."""
     given = label if symbol in ("", ".", "?") else symbol
+    if not given:
+        raise ValueError(f"{who} has neither a type symbol nor a label.")
     known = symbols()
     found = _read_symbol(given, formula)
     if found not in known:
@@ -280,10 +284,11 @@ def _read_symbol(text: str, formula: set[str]) -> str:
     long = first + second.lower() if second.isalpha() else ""
     short = ISOTOPES.get(first, first)
     readings = [s for s in (long, short) if s in known]
-    if len(readings) == 2:
+    if len(readings) == 2 and first in "CHNO":
         # "CA1" is carbon in a molecule, calcium in a mineral: the formula tells.
         readings = [s for s in readings if s in formula]
-    return readings[0] if len(readings) == 1 else ""
+        return readings[0] if len(readings) == 1 else ""
+    return readings[0] if readings else ""
 
 
 def _formula(block: Any, gemmi: Any) -> set[str]:
@@ -291,9 +296,7 @@ def _formula(block: Any, gemmi: Any) -> set[str]:
     return set(re.findall(r"[A-Z][a-z]?", gemmi.cif.as_string(value)))
 
 
-def _b_iso(
-    b: str, u: str, anisotropic: float | None, who: str, gemmi: Any
-) -> float:
+def _b_iso(b: str, u: str, anisotropic: float | None, who: str, gemmi: Any) -> float:
     if b not in ("", ".", "?"):
         value = _number(b, who, gemmi)
     elif u not in ("", ".", "?"):

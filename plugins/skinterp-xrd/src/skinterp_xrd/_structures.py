@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skinterp_xrd._checks import (
+    checked_floats,
+    checked_lattice,
+    checked_numbers,
+    prefix,
+)
 from skinterp_xrd._elements import atomic_number, symbols
-
-# A cell of a smaller volume than its edges' product by this factor is flat.
-_FLAT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +79,14 @@ class Structure:
         b_iso: ArrayLike | None = None,
         label: str = "",
     ) -> None:
-        matrix = _lattice(lattice, label)
-        kinds = _numbers(numbers, label)
+        matrix = checked_lattice(lattice, label)
+        kinds = checked_numbers(numbers, label)
         m = len(kinds)
-        fractional = _floats(coords, (m, 3), "coords", label)
+        fractional = checked_floats(coords, (m, 3), "coords", label)
         filled = np.ones(m) if occupancies is None else occupancies
         b = np.zeros(m) if b_iso is None else b_iso
-        filled = _floats(filled, (m,), "occupancies", label)
-        b = _floats(b, (m,), "b_iso", label)
+        filled = checked_floats(filled, (m,), "occupancies", label)
+        b = checked_floats(b, (m,), "b_iso", label)
         for name, value in (
             ("lattice", matrix),
             ("numbers", kinds),
@@ -106,6 +109,11 @@ class Structure:
         sites = f"{len(self)} site" + "s" * (len(self) != 1)
         volume = f"{self.volume:.3f} cubic angstrom"
         return f"Structure({self.formula}, {sites}, {volume}{label})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy by the arguments: the arrays stay read-only."""
+        parts = (self.lattice, self.numbers, self.coords, self.occupancies, self.b_iso)
+        return Structure, (*parts, self.label)
 
     @property
     def volume(self) -> float:
@@ -157,20 +165,23 @@ class Structure:
         )
         filled = self.occupancies
         self._refuse(
-            ~((filled > 0) & (filled <= 1)), "occupancy", filled, "above 0 and at most 1"
+            ~((filled > 0) & (filled <= 1)),
+            "occupancy",
+            filled,
+            "above 0 and at most 1",
         )
         b = self.b_iso
         self._refuse(~((b >= 0) & (b < np.inf)), "b_iso", b, "finite and at least 0")
 
     def _refuse(
-        self, wrong: NDArray[np.bool_], name: str, values: NDArray[Any], allowed: str
+        self, wrong: Any, name: str, values: NDArray[Any], allowed: str
     ) -> None:
         if not wrong.any():
             return
         i = int(wrong.argmax())
         value = values[i].tolist()
         raise ValueError(
-            f"{_who(self.label)}site {i} ({self.species[i]}): {name} must be "
+            f"{prefix(self.label)}site {i} ({self.species[i]}): {name} must be "
             f"{allowed}, got {value}."
         )
 
@@ -356,7 +367,7 @@ def _from_ase(source: Any) -> Structure:
             f"{[bool(p) for p in source.pbc]}; set atoms.pbc = True if it is one."
         )
     lattice = np.asarray(source.cell)
-    coords = np.linalg.solve(_lattice(lattice, "").T, source.positions.T).T
+    coords = np.linalg.solve(checked_lattice(lattice, "").T, source.positions.T).T
     mixed = source.info.get("occupancy") or {}
     kinds = source.arrays.get("spacegroup_kinds")
     numbers, rows, filled = [], [], []
@@ -380,46 +391,3 @@ def _unknown(source: Any) -> TypeError:
         "of ASE, a tuple (lattice, species, coords[, occupancies]), or the path or "
         f"text of a CIF, got {type(source).__name__}."
     )
-
-
-def _who(label: str) -> str:
-    return f"{label}: " if label else ""
-
-
-def _lattice(lattice: ArrayLike, label: str) -> NDArray[np.float64]:
-    matrix = _floats(lattice, (3, 3), "lattice", label)
-    edges = np.linalg.norm(matrix, axis=1)
-    if not np.isfinite(edges).all():
-        raise ValueError(f"{_who(label)}lattice must be finite, got {matrix.tolist()}.")
-    if not abs(np.linalg.det(matrix)) > _FLAT * edges.prod():
-        raise ValueError(
-            f"{_who(label)}lattice must span a volume, got the singular cell "
-            f"{matrix.tolist()}."
-        )
-    return matrix
-
-
-def _numbers(numbers: ArrayLike, label: str) -> NDArray[np.int64]:
-    given = np.asarray(numbers)
-    if given.ndim != 1 or not len(given) or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"{_who(label)}numbers must be a list of one or more atomic numbers, got "
-            f"{numbers!r}."
-        )
-    for i, number in enumerate(given.tolist()):
-        atomic_number(number, f"{_who(label)}site {i}")
-    return given.astype(np.int64)
-
-
-def _floats(
-    values: ArrayLike, shape: tuple[int, ...], name: str, label: str
-) -> NDArray[np.float64]:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{_who(label)}{name} must be numbers: {error}.") from error
-    if array.shape != shape:
-        raise ValueError(
-            f"{_who(label)}{name} must have the shape {shape}, got {array.shape}."
-        )
-    return array
