@@ -1,0 +1,1 @@
+"""Measurements of skinterp-xrd; run each as ``python -m benchmarks.<name>``."""
