@@ -14,26 +14,31 @@ if TYPE_CHECKING:
     from skinterp_xrd._classifier import XRDSymmetryClassifier
     from skinterp_xrd._explanation import Diffraction
     from skinterp_xrd._report import SymmetryReport
+    from skinterp_xrd._sticks import Peaks, find_peaks
     from skinterp_xrd._structures import Structure, as_structure
     from skinterp_xrd._symmetry import crystal_system_of
 
 __all__ = [
     "Diffraction",
+    "Peaks",
     "Structure",
     "SymmetryReport",
     "XRDSymmetryClassifier",
     "as_structure",
     "crystal_system_of",
+    "find_peaks",
     "read_cif",
 ]
 
 _PLACES = {
     "Diffraction": "_explanation",
+    "Peaks": "_sticks",
     "Structure": "_structures",
     "SymmetryReport": "_report",
     "XRDSymmetryClassifier": "_classifier",
     "as_structure": "_structures",
     "crystal_system_of": "_symmetry",
+    "find_peaks": "_sticks",
     "read_cif": "_cif",
 }
 
