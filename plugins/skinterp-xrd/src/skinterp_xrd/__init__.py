@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from skinterp_xrd._cif import read_cif
     from skinterp_xrd._classifier import XRDSymmetryClassifier
+    from skinterp_xrd._conditions import IDEAL_CONDITIONS, RANDOM_CONDITIONS
     from skinterp_xrd._explanation import Diffraction
+    from skinterp_xrd._peaks import PowderPeaks
     from skinterp_xrd._report import SymmetryReport
+    from skinterp_xrd._simulator import PowderXRDSimulator
     from skinterp_xrd._sticks import Peaks, find_peaks
     from skinterp_xrd._structures import Structure, as_structure
     from skinterp_xrd._symmetry import crystal_system_of
 
 __all__ = [
+    "IDEAL_CONDITIONS",
+    "RANDOM_CONDITIONS",
     "Diffraction",
     "Peaks",
+    "PowderPeaks",
+    "PowderXRDSimulator",
     "Structure",
     "SymmetryReport",
     "XRDSymmetryClassifier",
@@ -31,8 +38,12 @@ __all__ = [
 ]
 
 _PLACES = {
+    "IDEAL_CONDITIONS": "_conditions",
+    "RANDOM_CONDITIONS": "_conditions",
     "Diffraction": "_explanation",
     "Peaks": "_sticks",
+    "PowderPeaks": "_peaks",
+    "PowderXRDSimulator": "_simulator",
     "Structure": "_structures",
     "SymmetryReport": "_report",
     "XRDSymmetryClassifier": "_classifier",

@@ -202,9 +202,7 @@ def strict_profile(
     where, weight = np.empty(64), np.empty(64)
     for i in range(len(two_theta)):
         centre = two_theta[i]
-        lorentz = scherrer_width(
-            math.radians(0.5 * centre), wavelength, grain_size_nm
-        )
+        lorentz = scherrer_width(math.radians(0.5 * centre), wavelength, grain_size_nm)
         width, share = pseudo_voigt(gauss, lorentz)
         reach = max(WINDOW, WINDOW_WIDTHS * lorentz)
         n = axial_nodes(
@@ -218,9 +216,7 @@ def strict_profile(
         )
         for j in range(n):
             area = intensity[i] * weight[j]
-            add_pseudo_voigt(
-                y, origin, step, where[j], area, width, share, reach
-            )
+            add_pseudo_voigt(y, origin, step, where[j], area, width, share, reach)
     if pad == 0:
         return y
     out = np.zeros(n_points)

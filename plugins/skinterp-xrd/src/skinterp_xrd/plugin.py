@@ -13,6 +13,16 @@ def skinterp_methods() -> list[MethodSpec]:
     """Register the methods."""
     return [
         MethodSpec(
+            name="xrd-simulator",
+            targets={
+                "transformer": "skinterp_xrd._simulator:PowderXRDSimulator",
+            },
+            summary="Powder patterns of crystals under random measuring conditions",
+            explains={"local": ("peaks",)},
+            input="structure",
+            reference="arXiv:2406.15469",
+        ),
+        MethodSpec(
             name="xrd-symmetry",
             targets={
                 "classifier": "skinterp_xrd._classifier:XRDSymmetryClassifier",
@@ -33,5 +43,8 @@ def skinterp_methods() -> list[MethodSpec]:
 
 @hookimpl
 def skinterp_kinds() -> dict[str, str]:
-    """Register the kind of explanation."""
-    return {"diffraction": "skinterp_xrd._explanation:Diffraction"}
+    """Register the kinds of explanation."""
+    return {
+        "diffraction": "skinterp_xrd._explanation:Diffraction",
+        "peaks": "skinterp_xrd._peaks:PowderPeaks",
+    }
