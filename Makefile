@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 OLDEST ?= .venv-oldest
 WITHOUT_TORCH ?= .venv-without-torch
+XRD ?= .venv-xrd
 WORKERS ?= 2
 ARGS ?=
 
@@ -13,7 +14,8 @@ COMMA := ,
 BENCHES := $(patsubst benchmarks/%.py,%,$(wildcard benchmarks/[a-z]*.py))
 SINGLE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest test-without-torch test-browser lint docs bench stubs clean
+.PHONY: help demo test test-oldest test-without-torch test-browser test-xrd lint docs docs-xrd \
+	bench stubs clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -36,14 +38,22 @@ test-without-torch: $(WITHOUT_TORCH)/test.stamp  ## what has to work without tor
 test-browser: $(VENV)/test.stamp  ## open an explanation's page in headless Chromium
 	$(SINGLE) $(BIN)/python -m pytest --runbrowser -m browser tests/browser $(ARGS)
 
+test-xrd: $(XRD)/test.stamp  ## the tests of the plugin skinterp-xrd
+	cd plugins/skinterp-xrd && $(SINGLE) $(abspath $(XRD))/bin/python -m pytest -n $(WORKERS) $(ARGS)
+
 lint: $(VENV)/test.stamp $(VENV)/lint.stamp  ## ruff, mypy, codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file plugins/skinterp-xrd/pyproject.toml plugins/skinterp-xrd/src
 	$(BIN)/codespell
 
 docs: $(VENV)/docs.stamp  ## the documentation, warnings as errors, without a network
 	$(SINGLE) $(BIN)/python -m sphinx -W --keep-going -n -b html doc doc/_build/html
+
+docs-xrd: $(XRD)/docs.stamp  ## the documentation of the plugin skinterp-xrd
+	cd plugins/skinterp-xrd && $(SINGLE) $(abspath $(XRD))/bin/python -m sphinx -W --keep-going -n \
+		-b html doc doc/_build/html
 
 bench: $(addprefix bench-,$(BENCHES))  ## all benchmarks; one of them: make bench-boolean_tree
 
@@ -89,6 +99,11 @@ $(VENV)/test.stamp: $(VENV)/core.stamp
 $(WITHOUT_TORCH)/test.stamp: pyproject.toml constraints.txt
 	$(call create,$(WITHOUT_TORCH),constraints.txt)
 	$(call install,$(WITHOUT_TORCH),constraints.txt,[test])
+
+# A plugin is no part of the environment that the core is tested in.
+$(XRD)/%.stamp: pyproject.toml constraints.txt plugins/skinterp-xrd/pyproject.toml
+	$(call create,$(XRD),constraints.txt)
+	$(call install,$(XRD),constraints.txt,[torch] --editable 'plugins/skinterp-xrd[$*]')
 
 $(OLDEST)/test.stamp: pyproject.toml constraints-oldest.txt
 	$(call create,$(OLDEST),constraints-oldest.txt)
