@@ -28,7 +28,7 @@ Float = NDArray[np.float64]
 # How far a pattern is taken to be shifted, at most, in degrees.
 MAX_SHIFT = 2.0
 # Half the width of a peak's window, in widths of the peak at half its height.
-WIDTHS = 1.5
+WIDTHS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +311,7 @@ def share_out(
     zero_shift : float, default=None
         Shift of the pattern in degrees; None finds it.
     window : float, default=None
-        Half the width of the windows in degrees; None takes 1.5 widths of the peaks.
+        Half the width of the windows in degrees; None takes twice the peaks' width.
 
     Returns
     -------

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
 from skinterp.compat import Integral, Interval, Real, StrOptions, check_is_fitted
 from skinterp.neural import NeuralClassifier
-
 from skinterp_xrd._report import SymmetryReport, make_report
 
 if TYPE_CHECKING:
-    from skinterp.explanation import Explanation
-    from skinterp.neural import Batch, TrainingData
     from torch import Generator, Tensor
     from torch.nn import Module
+
+    from skinterp.explanation import Explanation
+    from skinterp.neural import Batch, TrainingData
 
 __all__ = ["XRDSymmetryClassifier"]
 
@@ -107,16 +108,16 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
     to the difference of the logits within 1 per cent of (1 + its size): the line is
     divided into 32 parts, which are halved until that holds, to 1024 at most. With a
     ``structure`` (or a list of peaks; a list holds one for each pattern), each peak
-    takes the points within ``window`` degrees (None: 1.5 widths of the peaks at half
-    their height), after the pattern's ``zero_shift`` (None: found). With patterns so
-    broad that the windows cover nearly everything, the share outside says little:
+    takes the points within ``window`` degrees (None: twice the width of the peaks at
+    half their height), after the pattern's ``zero_shift`` (None: found). With patterns
+    so broad that the windows cover nearly everything, the share outside says little:
     look at ``coverage``.
 
     Rows kept apart to stop early are other patterns of the same crystals where
     patterns of one crystal are several: split by crystal to judge a model.
 
     A step costs O(batch * n_filters^2) operations on some 900 points: 0.7 ms of CPU
-    for each pattern and epoch; an explanation 40 ms for each pattern.
+    for each pattern and epoch; an explanation 0.2 s for each pattern.
 
     References
     ----------
@@ -140,7 +141,9 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
     ...     sum(100 * np.exp(-((angles - p - s) ** 2)) for p in peaks[label])
     ...     for label, s in zip(y, shift)
     ... ])
-    >>> model = XRDSymmetryClassifier(n_filters=4, max_epochs=10, random_state=0)
+    >>> model = XRDSymmetryClassifier(
+    ...     n_filters=4, max_epochs=15, batch_size=8, lr=3e-3, random_state=0
+    ... )
     >>> model.fit(X, y).score(X, y)
     1.0
     >>> told = model.explain(X[:1], structure=np.array([30.0, 43.0]))
@@ -310,6 +313,7 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
     def _draw_batch(self, n_rows: int, generator: Generator) -> Batch:
         """Draw rows with equal shares of the classes that there are."""
         import torch
+
         from skinterp.neural import Batch
 
         data = self._drawn_from_

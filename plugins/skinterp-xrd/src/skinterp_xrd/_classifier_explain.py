@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from skinterp.base import feature_names_of
 
+from skinterp.base import feature_names_of
 from skinterp_xrd._bragg import PeakShares, peak_lists, share_out
 from skinterp_xrd._explanation import Diffraction
 from skinterp_xrd._symmetry import SYSTEMS, systems_of_labels

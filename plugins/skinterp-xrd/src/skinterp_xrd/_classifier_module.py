@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -110,7 +110,7 @@ class NoPoolNet(nn.Module):
             length, before = (length - kernel) // stride + 1, n_filters
         sizes = [length * n_filters, 2300 * n_filters // 80, 1150 * n_filters // 80]
         self.dense = nn.Sequential()
-        for wide, narrow in zip(sizes, sizes[1:], strict=False):
+        for wide, narrow in pairwise(sizes):
             self.dense.append(nn.Linear(wide, narrow))
             self.dense.append(nn.ReLU())
             self.dense.append(nn.Dropout(0.5))

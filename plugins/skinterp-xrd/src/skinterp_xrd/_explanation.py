@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skinterp.explanation import Explanation
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
     from skinterp.explanation import FeatureMap
 
 __all__ = ["ALARM", "Diffraction"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
+
 from skinterp.explanation import make_axes, shorten
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def draw(told: Diffraction, ax: Axes | None) -> Axes:
     colors = _colors(told, n)
     for i in range(n):
         _draw_pattern(ax, told, i, -GAP * i, colors[i])
-    _label(ax, told, n)
+    _label(ax, told, n, room=0.75 if beside else 0.0)
     if beside:
         _draw_confusion(ax, told)
     return ax
@@ -104,10 +105,13 @@ def _height(told: Diffraction, i: int, angle: float) -> float:
     return float(y[near].max()) if near.any() else 0.0
 
 
-def _label(ax: Axes, told: Diffraction, n: int) -> None:
+def _label(ax: Axes, told: Diffraction, n: int, room: float) -> None:
+    """Write what the axes are; on the right there is room for a table."""
     low, high = told.two_theta[0], told.two_theta[-1]
     margin = 0.01 * (high - low) or 1.0
-    ax.set_xlim(low - margin, high + margin)
+    ax.set_xlim(low - margin, high + margin + room * (high - low))
+    ticks = [t for t in ax.get_xticks() if low <= t <= high]
+    ax.set_xticks(ticks if ticks else [low])
     ax.set_ylim(-GAP * (n - 1) - 0.25, 1.3)
     ax.set_yticks([-GAP * i + 0.4 for i in range(n)])
     ax.set_yticklabels([_line_label(told, i) for i in range(n)], fontsize=8)
@@ -117,23 +121,20 @@ def _label(ax: Axes, told: Diffraction, n: int) -> None:
     how = "red: in favour, blue: against"
     if told.scope == "global":
         how = "mean patterns; the redder, the more it is looked at"
-    ax.set_xlabel(f"2-theta in degrees; {how}{rest}")
+    middle = 0.5 / (1 + room)
+    ax.set_xlabel(f"2-theta in degrees; {how}{rest}", x=middle)
     for side in ("left", "right"):
         ax.spines[side].set_visible(False)
-    angles = [2 * np.degrees(np.arcsin(s)) for s in _sines(told)]
-    ticks = [(d, a) for d, a in zip(_d_ticks(told), angles, strict=True)]
-    shown = [(d, a) for d, a in ticks if low <= a <= high]
+    distances = [d for d in D_TICKS if told.wavelength < 2 * d]
+    angles = [2 * np.degrees(np.arcsin(told.wavelength / (2 * d))) for d in distances]
+    pairs = zip(distances, angles, strict=True)
+    shown = [(d, a) for d, a in pairs if low <= a <= high]
     top = ax.secondary_xaxis("top")
     top.set_xticks([a for _, a in shown], [f"{d:g}" for d, _ in shown], fontsize=7)
-    top.set_xlabel("d in angstrom", fontsize=8)
-
-
-def _d_ticks(told: Diffraction) -> list[float]:
-    return [d for d in D_TICKS if told.wavelength / (2 * d) < 1]
-
-
-def _sines(told: Diffraction) -> list[float]:
-    return [told.wavelength / (2 * d) for d in _d_ticks(told)]
+    top.set_xlabel("d in angstrom", fontsize=8, x=middle)
+    for spine in (ax.spines["bottom"], top.spines["top"]):
+        spine.set_bounds(low, high)
+    ax.spines["top"].set_visible(False)
 
 
 def _plural(told: Diffraction) -> str:
@@ -162,7 +163,7 @@ def _draw_confusion(ax: Axes, told: Diffraction) -> None:
     share = np.divide(
         told.confusion, tried, out=np.zeros(told.confusion.shape), where=tried > 0
     )
-    inset: Any = ax.inset_axes((1.2, 0.15, 0.42, 0.7))
+    inset: Any = ax.inset_axes((0.73, 0.2, 0.26, 0.6))
     inset.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     names = [shorten(name, 14) for name in told.confusion_names]
     inset.set_xticks(range(len(names)), names, rotation=90, fontsize=7)

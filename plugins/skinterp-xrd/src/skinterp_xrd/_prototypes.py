@@ -13,10 +13,14 @@ __all__ = ["ANIONS", "CATIONS", "PROTOTYPES", "Prototype"]
 Site = tuple[str, tuple[tuple[float, float, float], ...]]
 
 # Forty common elements: those that sit on metal sites, and those on the others.
+# fmt: off
 CATIONS = (
-    "Li Na Mg Al K Ca Ti V Cr Mn Fe Co Ni Cu Zn Sr Y Zr Nb Mo Ag Cd Sn Cs Ba La W Au Pb"
-).split()
-ANIONS = "B C N O F Si P S Cl Se Br".split()
+    "Li", "Na", "Mg", "Al", "K", "Ca", "Ti", "V", "Cr", "Mn", "Fe", "Co", "Ni", "Cu",
+    "Zn", "Sr", "Y", "Zr", "Nb", "Mo", "Ag", "Cd", "Sn", "Cs", "Ba", "La", "W", "Au",
+    "Pb",
+)
+ANIONS = ("B", "C", "N", "O", "F", "Si", "P", "S", "Cl", "Se", "Br")
+# fmt: on
 
 _NONE = ((0.0, 0.0, 0.0),)
 _BODY = (*_NONE, (0.5, 0.5, 0.5))
@@ -137,7 +141,12 @@ def _twofold_r3c(x: float) -> tuple[tuple[float, float, float], ...]:
 
 def _rutile(u: float) -> tuple[tuple[float, float, float], ...]:
     """Places of the anions in rutile."""
-    return ((u, u, 0.0), (-u, -u, 0.0), (0.5 + u, 0.5 - u, 0.5), (0.5 - u, 0.5 + u, 0.5))
+    return (
+        (u, u, 0.0),
+        (-u, -u, 0.0),
+        (0.5 + u, 0.5 - u, 0.5),
+        (0.5 - u, 0.5 + u, 0.5),
+    )
 
 
 def _anatase(z: float) -> tuple[tuple[float, float, float], ...]:
@@ -181,7 +190,13 @@ PROTOTYPES = {
             "perovskite", 221, 3.905, (("A", _ORIGIN), ("B", _CENTRE), ("X", _EDGES))
         ),
         Prototype(
-            "hcp", 194, "hexagonal", (3.209, 3.209, 5.211), (("A", _CLOSE),), _NONE, True
+            "hcp",
+            194,
+            "hexagonal",
+            (3.209, 3.209, 5.211),
+            (("A", _CLOSE),),
+            _NONE,
+            True,
         ),
         Prototype(
             "wurtzite",

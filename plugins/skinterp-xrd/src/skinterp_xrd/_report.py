@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SymmetryReport", "by_frequency", "confusion_counts", "make_report", "thirds"]
+__all__ = [
+    "SymmetryReport",
+    "by_frequency",
+    "confusion_counts",
+    "make_report",
+    "thirds",
+]
 
 Counts = NDArray[np.float64]
 _BINS = ("rare", "middle", "frequent")

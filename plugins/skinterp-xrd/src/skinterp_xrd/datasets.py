@@ -274,7 +274,7 @@ def in_library_split(
     crystal = _labels("groups", groups)
     share, random = _share(test_size), check_random_state(random_state)
     held = []
-    for one in np.unique(crystal):
+    for one in np.unique(crystal).tolist():
         rows = np.flatnonzero(crystal == one)
         if len(rows) < 2:
             msg = (
@@ -333,7 +333,7 @@ def out_of_library_split(
         raise ValueError(msg)
     share, random = _share(test_size), check_random_state(random_state)
     held = []
-    for one in np.unique(kind):
+    for one in np.unique(kind).tolist():
         members = np.unique(crystal[kind == one])
         if len(members) < 2:
             msg = (
