@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skinterp.plugins import MethodSpec, hookimpl
+from skinterp.plugins import CommandSpec, MethodSpec, hookimpl
 
 # The plugin interface of skinterp that this was written for.
 API = (1, 1)
@@ -48,3 +48,15 @@ def skinterp_kinds() -> dict[str, str]:
         "diffraction": "skinterp_xrd._explanation:Diffraction",
         "peaks": "skinterp_xrd._peaks:PowderPeaks",
     }
+
+
+@hookimpl
+def skinterp_commands() -> list[CommandSpec]:
+    """Register the command."""
+    return [
+        CommandSpec(
+            name="xrd",
+            target="skinterp_xrd._cli:app",
+            summary="Simulate powder X-ray diffraction patterns of crystals",
+        )
+    ]
