@@ -103,11 +103,11 @@ def _demo(
 
 
 def _text(error: Exception) -> str:
-    """Put an unforeseen error into one line; ours speak for themselves."""
+    """Put an error into one line; what says what is wrong needs no more."""
     from skinterp.plugins import PluginError
 
     text = " ".join(str(error).split())
-    if isinstance(error, PluginError | ValueError) and text:
+    if isinstance(error, PluginError | ValueError | OSError | ImportError) and text:
         return text
     return f"{type(error).__name__}: {text} (--debug shows where)"
 

@@ -153,6 +153,19 @@ def test_an_unforeseen_error_is_one_line_too(
         run("--debug", "demo")
 
 
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError("no such file: x"), ImportError("pip install x")]
+)
+def test_what_says_what_is_wrong_needs_no_more(
+    run: Any, demo: list[Any], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*given: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules["skinterp.cli._demo"], "run", fail)
+    assert run("demo") == (1, "", f"Error: {error}\n")
+
+
 def test_python_m_skinterp_is_the_same_command() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "skinterp", "methods", "--kind", "x"],
