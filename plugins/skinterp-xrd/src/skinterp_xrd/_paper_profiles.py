@@ -166,7 +166,7 @@ def paper_profile(
         start = np.rint((centre - gap) * 100.0) / 100.0
         stop = np.rint((centre + gap) * 100.0) / 100.0
         delta = (start + step) - start
-        x = np.empty(int(math.ceil((stop - start) / step)))
+        x = np.empty(math.ceil((stop - start) / step))
         for j in range(len(x)):
             x[j] = start + j * delta
         width = paper_width(math.radians(0.5 * centre), wavelength, grain_size_nm)

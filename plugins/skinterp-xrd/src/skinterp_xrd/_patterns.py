@@ -13,7 +13,12 @@ from skinterp_xrd._conditions import PLACE
 from skinterp_xrd._paper_profiles import paper_profile
 from skinterp_xrd._profiles import scherrer_width, strict_profile
 from skinterp_xrd._sticks import FORM_FACTORS, Peaks
-from skinterp_xrd._sticks_kernels import stick_pattern
+from skinterp_xrd._sticks_kernels import (
+    SHELL,
+    TOLERANCE,
+    cell_volume,
+    stick_pattern,
+)
 from skinterp_xrd._structures import Structure
 
 Floats = NDArray[np.float64]
@@ -25,6 +30,8 @@ MARGIN_WIDTHS = 5.0
 # Up to here the released generator knows an axial divergence.
 PAPER_HIGHEST = 90.0
 HIGHEST = 179.0
+# Of more reflections than this, those within a fraction of the step are drawn as one.
+CROWD, FINE = 500_000, 50.0
 
 
 @dataclass(frozen=True)
@@ -189,8 +196,11 @@ def peaks_under(
         motion; the zero shift is not in them.
     """
     low, high = stick_range(row, beam)
+    lattice = distorted(structure.lattice, row, beam.physics)
+    # as those of a structure: kernels are compiled anew for arrays of another kind
+    lattice.flags.writeable = False
     table = stick_pattern(
-        distorted(structure.lattice, row, beam.physics),
+        lattice,
         structure.numbers,
         structure.coords,
         structure.occupancies,
@@ -199,6 +209,8 @@ def peaks_under(
         beam.wavelength,
         low,
         high,
+        SHELL,
+        _tolerance(lattice, high, beam),
     )
     below, above = row[PLACE["orientation_low"]], row[PLACE["orientation_high"]]
     # the released code draws the second bound, and uses the first twice
@@ -210,6 +222,13 @@ def peaks_under(
     if u > 0:
         table[:, 2] *= thermal_factor(table[:, 1], u)
     return Peaks(table)
+
+
+def _tolerance(lattice: Floats, high: float, beam: Beam) -> float:
+    """Degrees within which reflections are one stick: more where they are a crowd."""
+    g_max = 2.0 * math.sin(math.radians(high / 2)) / beam.wavelength
+    reflections = 2.0 * math.pi / 3.0 * cell_volume(lattice) * g_max**3
+    return TOLERANCE if reflections < CROWD else max(TOLERANCE, beam.step / FINE)
 
 
 def thermal_factor(d: Floats, displacement: float) -> Floats:

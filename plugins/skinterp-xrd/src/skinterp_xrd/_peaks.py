@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from skinterp.explanation import Explanation, make_axes, shorten
 from sklearn.base import clone
 
+from skinterp.explanation import Explanation, make_axes, shorten
 from skinterp_xrd._conditions import COLUMNS, FACTORS, IDEAL_CONDITIONS, PLACE
 from skinterp_xrd._patterns import Beam, draws_of, finish, peaks_under, profile_of
 from skinterp_xrd._sticks import Peaks
@@ -19,6 +19,7 @@ from skinterp_xrd._structures import Structure
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
     from skinterp.explanation import FeatureMap
 
 __all__ = ["PowderPeaks", "explain_peaks"]
@@ -167,7 +168,8 @@ class PowderPeaks(Explanation):
     def in_range(self) -> NDArray[np.bool_]:
         """Whether each peak, as shifted, lies within the pattern."""
         at = self.two_theta + self.conditions[PLACE["zero_shift"]]
-        return (at >= self.two_theta_range[0]) & (at <= self.two_theta_range[1])
+        low, high = self.two_theta_range
+        return np.asarray((at >= low) & (at <= high))
 
     @property
     def share(self) -> NDArray[np.float64]:

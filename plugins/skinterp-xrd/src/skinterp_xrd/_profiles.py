@@ -61,8 +61,8 @@ def add_pseudo_voigt(
     reach: float,
 ) -> None:  # pragma: no cover
     """Add a peak to the grid ``start + i * step``, as far as ``reach`` degrees."""
-    first = max(0, int(math.ceil((centre - reach - start) / step)))
-    last = min(len(y) - 1, int(math.floor((centre + reach - start) / step)))
+    first = max(0, math.ceil((centre - reach - start) / step))
+    last = min(len(y) - 1, math.floor((centre + reach - start) / step))
     height = 2.0 * area * share / (math.pi * width)
     scale = 2.0 * step / width
     offset = 2.0 * (start - centre) / width
@@ -75,8 +75,8 @@ def add_pseudo_voigt(
     if height == 0.0:
         return
     near = min(reach, GAUSS_REACH * width)
-    first = max(0, int(math.ceil((centre - near - start) / step)))
-    last = min(len(y) - 1, int(math.floor((centre + near - start) / step)))
+    first = max(0, math.ceil((centre - near - start) / step))
+    last = min(len(y) - 1, math.floor((centre + near - start) / step))
     middle = min(max(first, int((centre - start) / step)), last)
     # exp of a square along a grid, by two products a point, outwards from the middle
     twice = math.exp(-2.0 * LN2 * scale * scale)
@@ -155,7 +155,7 @@ def box_weights(width: float, step: float) -> Floats:  # pragma: no cover
     Each point stands for its cell as far as the box covers it; a second difference then
     brings the weights' variance to that of the box, width^2 / 12.
     """
-    half = int(math.ceil(0.5 * width / step + 0.5)) + 1
+    half = math.ceil(0.5 * width / step + 0.5) + 1
     weights, variance = np.zeros(2 * half + 1), 0.0
     for i in range(1, 2 * half):
         low = max(-0.5 * width, (i - half - 0.5) * step)

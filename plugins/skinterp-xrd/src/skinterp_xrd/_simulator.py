@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+
 from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import (
     Integral,
     Interval,
     Real,
     StrOptions,
-    check_is_fitted,
     check_parameter,
     fit_context,
 )
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
-
 from skinterp_xrd._conditions import (
     PLACE,
     draw_conditions,
@@ -35,6 +34,7 @@ from skinterp_xrd._structures import Structure, as_structures
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from skinterp.explanation import Explanation
 
 # Patterns that a thread makes before it comes back for more.
@@ -50,7 +50,7 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
     see them: broadened by grains, distortion, slit and axial divergence, shifted,
     weakened by thermal motion and texture, on a background and with noise. Each pattern
     draws its conditions from a seed of its own, which does not depend on ``n_jobs``.
-    Nothing is learnt, so that all methods work before ``fit``, which only fixes the seed.
+    Nothing is learnt, so that all methods work before ``fit``, which fixes the seed.
 
     Parameters
     ----------
@@ -116,19 +116,21 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
     shear break the symmetry slightly. They are applied to the cell as given; give the
     conventional one.
 
-    The cost of a pattern is O(R m + P w) in time for R reflections, m atoms, P peaks and
-    w points within a peak's reach; patterns come in chunks, reflections in shells.
+    The cost of a pattern is O(R m + P w) in time for R reflections, m atoms, P peaks
+    and w points within a peak's reach, and O(n_points) in memory: reflections are taken
+    in shells; where there are more than half a million, those that lie closer than a
+    fiftieth of the step are drawn as one.
 
     References
     ----------
     .. [1] B. Cao, Y. Liu, Z. Zheng, R. Tan, J. Li, T.-Y. Zhang, "SimXRD-4M: Big
        Simulated X-ray Diffraction Data and Crystal Symmetry Classification Benchmark",
        ICLR 2025, arXiv:2406.15469.
-    .. [2] B. van Laar, W. B. Yelon, "The peak in neutron powder diffraction", Journal of
-       Applied Crystallography 17 (1984), doi:10.1107/S0021889884011006.
-    .. [3] P. Thompson, D. E. Cox, J. B. Hastings, "Rietveld refinement of Debye-Scherrer
-       synchrotron X-ray data from Al2O3", Journal of Applied Crystallography 20 (1987),
-       doi:10.1107/S0021889887087090.
+    .. [2] B. van Laar, W. B. Yelon, "The peak in neutron powder diffraction", Journal
+       of Applied Crystallography 17 (1984), doi:10.1107/S0021889884011006.
+    .. [3] P. Thompson, D. E. Cox, J. B. Hastings, "Rietveld refinement of
+       Debye-Scherrer synchrotron X-ray data from Al2O3", Journal of Applied
+       Crystallography 20 (1987), doi:10.1107/S0021889887087090.
 
     Examples
     --------
@@ -353,7 +355,7 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
 
         return explain_peaks(X, self._beam(), ranges_of(self.conditions))
 
-    def _validate_X(self, X: Any) -> list[Structure]:
+    def _validate_X(self, X: Any) -> Any:
         return as_structures(X)
 
     def _beam(self) -> Beam:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skinterp_xrd._elements import form_factor_coefficients, symbols
-from skinterp_xrd._sticks_kernels import SHELL, stick_pattern
+from skinterp_xrd._sticks_kernels import SHELL, TOLERANCE, stick_pattern
 from skinterp_xrd._structures import Structure, as_structure
 
 if TYPE_CHECKING:
@@ -203,6 +203,7 @@ def find_peaks(
             float(low),
             float(high),
             shell,
+            TOLERANCE,
         )
     )
 

@@ -27,26 +27,38 @@ LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG2_E, LOWEST = 1.4426950408889634, -600.0
 
 
+# Loops stand where numpy has an expression: each of those takes longer to compile.
+
+
+@njit(cache=True, nogil=True)
+def cell_volume(lattice: Floats) -> float:  # pragma: no cover
+    """Volume in cubic angstrom, of either hand."""
+    a, b, c = lattice[0], lattice[1], lattice[2]
+    return abs(
+        a[0] * (b[1] * c[2] - b[2] * c[1])
+        + a[1] * (b[2] * c[0] - b[0] * c[2])
+        + a[2] * (b[0] * c[1] - b[1] * c[0])
+    )
+
+
 @njit(cache=True, nogil=True)
 def reciprocal_metric(lattice: Floats) -> Floats:  # pragma: no cover
     """Return G* as (11, 22, 33, 12, 13, 23), without 2 pi."""
     rows = np.empty((3, 3))
+    volume = cell_volume(lattice)
     for i in range(3):
         a, b = lattice[(i + 1) % 3], lattice[(i + 2) % 3]
-        rows[i, 0] = a[1] * b[2] - a[2] * b[1]
-        rows[i, 1] = a[2] * b[0] - a[0] * b[2]
-        rows[i, 2] = a[0] * b[1] - a[1] * b[0]
-    volume = (
-        lattice[0, 0] * rows[0, 0]
-        + lattice[0, 1] * rows[0, 1]
-        + lattice[0, 2] * rows[0, 2]
-    )
-    rows /= volume
-    metric = np.empty(6)
-    for at, (i, j) in enumerate(((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))):
-        metric[at] = (
-            rows[i, 0] * rows[j, 0] + rows[i, 1] * rows[j, 1] + rows[i, 2] * rows[j, 2]
-        )
+        for j in range(3):
+            p, q = (j + 1) % 3, (j + 2) % 3
+            rows[i, j] = (a[p] * b[q] - a[q] * b[p]) / volume
+    metric = np.zeros(6)
+    for j in range(3):
+        metric[0] += rows[0, j] * rows[0, j]
+        metric[1] += rows[1, j] * rows[1, j]
+        metric[2] += rows[2, j] * rows[2, j]
+        metric[3] += rows[0, j] * rows[1, j]
+        metric[4] += rows[0, j] * rows[2, j]
+        metric[5] += rows[1, j] * rows[2, j]
     return metric
 
 
@@ -81,12 +93,12 @@ def _collect(
             centre, reach = -slope / g33, math.sqrt(reach) / g33
             inner = slope * slope - g33 * (plane - low)
             hole = math.sqrt(inner) / g33 if inner > 0.0 else 0.0
-            first = int(math.ceil(centre - reach))
+            first = math.ceil(centre - reach)
             if h == 0 and k == 0:
                 first = max(first, 1)
-            last = int(math.floor(centre + reach))
-            entry = int(math.ceil(centre - hole))
-            after = int(math.ceil(centre + hole))
+            last = math.floor(centre + reach)
+            entry = math.ceil(centre - hole)
+            after = math.ceil(centre + hole)
             l = first  # noqa: E741
             while l <= last:
                 # jump over what lies inside the shell
@@ -168,7 +180,8 @@ def _form_factors(
     number: int, b_iso: float, s2: Floats, table: Floats, bits: Ints, out: Floats
 ) -> None:  # pragma: no cover
     """Write f(s) exp(-B s^2)."""
-    out[:] = 0.0
+    for i in range(len(out)):
+        out[i] = 0.0
     for k in range(4):
         rate = table[number - 1, k, 1]
         _add_exponentials(s2, table[number - 1, k, 0], rate, bits, out)
@@ -187,14 +200,17 @@ def _add_block(
     hkl: NDArray[np.int32],
     form: Floats,
     box: Ints,
-    filled: Floats,
+    occupancies: Floats,
+    atoms: Ints,
     real: Floats,
     imag: Floats,
     factors: Floats,
 ) -> None:  # pragma: no cover
     """Add to F what a block of atoms of one form factor scatters."""
-    n = len(filled)
-    xr, xi = np.empty(n), np.empty(n)
+    n = len(atoms)
+    xr, xi, filled = np.empty(n), np.empty(n), np.empty(n)
+    for j in range(n):
+        filled[j] = occupancies[atoms[j]]
     origin_h = box[0]
     origin_k = origin_h + box[0] + 1 + box[1]
     origin_l = origin_k + box[1] + 1 + box[2]
@@ -233,7 +249,9 @@ def structure_factors(
     """
     numbers, coords, occupancies, b_iso = atoms
     factors, form = np.zeros((len(hkl), 2)), np.empty(len(hkl))
-    s2, bits = 0.25 * g2, np.empty(len(hkl), np.int64)
+    s2, bits = np.empty(len(hkl)), np.empty(len(hkl), np.int64)
+    for i in range(len(hkl)):
+        s2[i] = 0.25 * g2[i]
     grouped = _group(numbers, b_iso)
     m = len(grouped)
     rows = 2 * (box[0] + box[1] + box[2]) + 3
@@ -254,7 +272,7 @@ def structure_factors(
             stop += 1
         block = grouped[start:stop]
         _tabulate(coords, block, box, real, imag)
-        _add_block(hkl, form, box, occupancies[block], real, imag, factors)
+        _add_block(hkl, form, box, occupancies, block, real, imag, factors)
         start = stop
     return factors
 
@@ -267,8 +285,8 @@ def lorentz_polarisation(sine2: float) -> float:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
-def _key(g: float, wavelength: float) -> int:  # pragma: no cover
-    return int(np.rint(math.degrees(2.0 * math.asin(0.5 * wavelength * g)) / TOLERANCE))
+def _key(g: float, wavelength: float, tolerance: float) -> int:  # pragma: no cover
+    return int(np.rint(math.degrees(2.0 * math.asin(0.5 * wavelength * g)) / tolerance))
 
 
 @njit(cache=True, nogil=True)
@@ -359,6 +377,7 @@ def _shell(
     search: tuple[float, float],
     between: tuple[int, int],
     expected: float,
+    tolerance: float,
 ) -> Floats:  # pragma: no cover
     """Return the peaks within the limits of g whose keys are in between."""
     hkl = np.empty((int(1.1 * expected) + 30, 3), np.int32)
@@ -375,7 +394,7 @@ def _shell(
         g = math.sqrt(square)
         if g < limits[0] or g > limits[1]:
             continue
-        key = _key(g, wavelength)
+        key = _key(g, wavelength, tolerance)
         if between[0] <= key < between[1]:
             g2[n], keys[n] = square, key
             hkl[n, 0], hkl[n, 1], hkl[n, 2] = hkl[i, 0], hkl[i, 1], hkl[i, 2]
@@ -387,14 +406,16 @@ def _shell(
 
 
 @njit(cache=True, nogil=True)
-def _strong(peaks: Floats, threshold: float) -> Floats:  # pragma: no cover
-    """Keep the peaks above the threshold, in place."""
-    n = 0
-    for i in range(len(peaks)):
+def _keep_strong(
+    peaks: Floats, n: int, threshold: float, out: Floats, start: int
+) -> int:  # pragma: no cover
+    """Write those of the first n peaks above the threshold from a row on; the end."""
+    for i in range(n):
         if peaks[i, 2] > threshold:
-            peaks[n] = peaks[i]
-            n += 1
-    return peaks[:n]
+            for j in range(7):
+                out[start, j] = peaks[i, j]
+            start += 1
+    return start
 
 
 @njit(cache=True, nogil=True)
@@ -408,12 +429,14 @@ def stick_pattern(
     wavelength: float,
     low: float,
     high: float,
-    shell: int = SHELL,
+    shell: int,
+    tolerance: float,
 ) -> Floats:  # pragma: no cover
     """Return the peaks between two angles, as rows ordered by two-theta.
 
-    A row is (two-theta, d, intensity, h, k, l, multiplicity). Reflections are taken in
-    shells of about ``shell``, so that memory follows the peaks, not the reflections.
+    A row is (two-theta, d, intensity, h, k, l, multiplicity). Reflections whose angles
+    agree when rounded to ``tolerance`` are one peak. They are taken in shells of about
+    ``shell``, so that memory follows the peaks, not the reflections.
     """
     metric = reciprocal_metric(lattice)
     g_min = 2.0 * math.sin(math.radians(0.5 * low)) / wavelength
@@ -421,18 +444,17 @@ def stick_pattern(
     box = _box(lattice, g_max * (1.0 + SLACK))
     atoms = (numbers, coords, occupancies, b_iso)
     limits = (g_min, g_max)
-    volume = abs(np.linalg.det(lattice))
     cubes = g_max**3 - g_min**3
-    expected = 2.0 * math.pi / 3.0 * volume * cubes
+    expected = 2.0 * math.pi / 3.0 * cell_volume(lattice) * cubes
     parts = 1 + int(expected / shell)
     made = np.empty((0, 7))
     filled, strongest, edge = 0, 0.0, -1
     for part in range(parts):
         # shells of equal volume, cut where no peak is: between two keys
         outer = min((g_min**3 + cubes * (part + 1) / parts) ** (1.0 / 3.0), g_max)
-        after = _key(outer, wavelength) + (2 if part == parts - 1 else 0)
-        start = math.sin(math.radians(0.5 * (edge - 0.5) * TOLERANCE))
-        stop = math.sin(math.radians(0.5 * min(180.0, (after - 0.5) * TOLERANCE)))
+        after = _key(outer, wavelength, tolerance) + (2 if part == parts - 1 else 0)
+        start = math.sin(math.radians(0.5 * (edge - 0.5) * tolerance))
+        stop = math.sin(math.radians(0.5 * min(180.0, (after - 0.5) * tolerance)))
         inner_g = max(g_min, 2.0 * start / wavelength) * (1.0 - SLACK)
         outer_g = min(g_max, 2.0 * stop / wavelength) * (1.0 + SLACK)
         peaks = _shell(
@@ -445,19 +467,16 @@ def stick_pattern(
             (inner_g, outer_g),
             (edge, after),
             expected / parts,
+            tolerance,
         )
         edge = after
         for i in range(len(peaks)):
             strongest = max(strongest, peaks[i, 2])
-        peaks = _strong(peaks, CUT * strongest)
-        if parts == 1:
-            return peaks
         if filled + len(peaks) > len(made):
             # first what the strongest so far has made negligible, then room
-            filled = len(_strong(made[:filled], CUT * strongest))
-            grown = np.empty((2 * (filled + len(peaks)), 7))
-            grown[:filled] = made[:filled]
+            filled = _keep_strong(made, filled, CUT * strongest, made, 0)
+            grown = np.empty((2 * filled + len(peaks), 7))
+            _keep_strong(made, filled, 0.0, grown, 0)
             made = grown
-        made[filled : filled + len(peaks)] = peaks
-        filled += len(peaks)
-    return _strong(made[:filled], CUT * strongest).copy()
+        filled = _keep_strong(peaks, len(peaks), CUT * strongest, made, filled)
+    return made[: _keep_strong(made, filled, CUT * strongest, made, 0)]
