@@ -27,6 +27,8 @@ Float = NDArray[np.float64]
 
 # How far a pattern is taken to be shifted, at most, in degrees.
 MAX_SHIFT = 2.0
+# Of the highest point: what is lower is no peak to measure a width at.
+_VISIBLE = 0.05
 # Half the width of a peak's window, in widths of the peak at half its height.
 WIDTHS = 2.0
 
@@ -243,21 +245,24 @@ def typical_width(net: Float, two_theta: Float, peaks: PeakList) -> float:
     Returns
     -------
     float
-        Median of the five strongest, times the cosine of half their angle, by which
-        Scherrer's widths fall; in degrees.
+        Median of the five strongest that are seen, times the cosine of half their
+        angle, by which Scherrer's widths fall; in degrees, at least two points.
     """
     inside = (peaks.two_theta >= two_theta[0]) & (peaks.two_theta <= two_theta[-1])
     order = np.argsort(-np.where(inside, peaks.intensity, -1.0), kind="stable")
     widths = []
     for j in order[: min(5, int(inside.sum()))]:
         top = int(np.abs(two_theta - peaks.two_theta[j]).argmin())
+        if net[top] < _VISIBLE * net.max() or net[top] <= 0:
+            continue
         low = np.flatnonzero(net[: top + 1] < net[top] / 2)
         high = np.flatnonzero(net[top:] < net[top] / 2)
         left = two_theta[low[-1]] if len(low) else two_theta[0]
         right = two_theta[top + high[0]] if len(high) else two_theta[-1]
         cosine = np.cos(np.radians(peaks.two_theta[j]) / 2)
         widths.append((right - left) * cosine)
-    return float(np.median(widths)) if widths else 0.2
+    least = 2 * float(np.median(np.diff(two_theta))) if len(two_theta) > 1 else 0.2
+    return max(float(np.median(widths)), least) if widths else least
 
 
 def peak_owners(
