@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
@@ -62,7 +62,7 @@ def draw_pattern(
     figure.savefig(path, dpi=150)
 
 
-def _heights(peaks: pd.DataFrame, pattern: pd.DataFrame) -> dict[int, float]:
+def _heights(peaks: pd.DataFrame, pattern: pd.DataFrame) -> dict[Any, float]:
     """Find how high the pattern is around each peak, as the zero may be shifted."""
     heights = {}
     for i, angle in peaks["two_theta"].items():
@@ -74,7 +74,7 @@ def _heights(peaks: pd.DataFrame, pattern: pd.DataFrame) -> dict[int, float]:
 def _label(
     axes: Axes,
     peaks: pd.DataFrame,
-    height: dict[int, float],
+    height: dict[Any, float],
     angles: tuple[float, float],
 ) -> None:
     """Write the indices of the strongest peaks that leave room for them."""

@@ -256,8 +256,10 @@ def in_library_split(
 
     Returns
     -------
-    train, test : ndarray of int
-        Positions of the patterns, ascending.
+    train : ndarray of int
+        Positions of the patterns to train on, ascending.
+    test : ndarray of int
+        Positions of the others, ascending.
 
     Raises
     ------
@@ -308,8 +310,10 @@ def out_of_library_split(
 
     Returns
     -------
-    train, test : ndarray of int
-        Positions of the patterns, ascending.
+    train : ndarray of int
+        Positions of the patterns to train on, ascending.
+    test : ndarray of int
+        Positions of the others, ascending.
 
     Raises
     ------
