@@ -181,19 +181,19 @@ def test_against_exact_convolutions(size, mu, radius):
 def test_axial_divergence(mu, radius, lowest, shift):
     where, weight = np.empty(64), np.empty(64)
     # of a peak without width, all nodes are used
-    n = axial_nodes(mu, 1e-3, radius, 5.0, 2.5, where, weight)
+    n = axial_nodes(mu, 1e-6, radius, 5.0, 2.5, where, weight)
     assert n == 64
     digits = 5e-4 if radius == 50 else 6e-5
     assert weight[:n].sum() == pytest.approx(1)
     assert weight[:n] @ where[:n] - mu == pytest.approx(shift, abs=digits)
     limit = math.cos(math.radians(mu)) * math.sqrt(1 + (7.5 / radius) ** 2)
     assert math.degrees(math.acos(limit)) == pytest.approx(lowest, abs=digits)
-    assert lowest < where[:n].min() < lowest + 0.01 * (mu - lowest) + digits
+    assert where[:n].min() == pytest.approx(lowest, abs=0.01 * (mu - lowest) + digits)
     # few nodes keep the mean
-    for width in (0.01, 0.1, 1.0, 100.0):
+    for width in (0.01, 0.1, 1.0, 10.0, 1000.0):
         few = axial_nodes(mu, width, radius, 5.0, 2.5, where, weight)
         mean = weight[:few] @ where[:few] - mu
-        assert mean == pytest.approx(shift, abs=2e-2 * abs(shift) + digits)
+        assert mean == pytest.approx(shift, abs=min(2e-3 * width, 0.03) + digits)
     assert few == 1
 
 
@@ -354,12 +354,13 @@ def test_texture_is_clipped():
 
 def test_peaks_outside_show_by_their_tails():
     beam = Beam(WAVELENGTH, 46.0, 60.0, 0.02, "strict", None)  # between two of iron
+    assert not len(find_peaks(IRON, WAVELENGTH, (46, 60)))
     row = row_of(grain_size_nm=4.0)
-    y = pattern_of(IRON, row, beam)
-    wide = pattern_of(IRON, row, BEAM)
+    y, wide = pattern_of(IRON, row, beam), pattern_of(IRON, row, BEAM)
     there = np.isin(np.round(BEAM.grid(), 6), np.round(beam.grid(), 6))
-    np.testing.assert_allclose(y, wide[there], rtol=1e-6, atol=1e-6 * wide.max())
-    assert y[0] > y[300] > 0
+    # the next ones, far above, are left out
+    np.testing.assert_allclose(y, wide[there], rtol=0, atol=1e-3 * wide.max())
+    assert y[0] > 0.3 * wide.max()
 
 
 def test_background_and_noise():

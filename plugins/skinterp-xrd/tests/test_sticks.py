@@ -454,6 +454,12 @@ def test_a_range_without_peaks():
     assert repr(find_peaks(IRON)) == "Peaks(2 from 44.7095 to 65.0792 degrees)"
 
 
+def test_absent_reflections_are_no_peaks_where_nothing_else_is():
+    # 111 of a body-centred cell lies at 55.5 degrees: rounding leaves 1e-30 of it
+    assert len(find_peaks(IRON, two_theta_range=(46, 60))) == 0
+    assert len(find_peaks(SILICON, two_theta_range=(30, 40))) == 0
+
+
 def test_range_up_to_the_end():
     peaks = find_peaks(IRON, WAVELENGTH, (0, 179.99))
     assert np.isfinite(peaks.table).all()

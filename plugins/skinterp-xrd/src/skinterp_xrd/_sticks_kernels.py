@@ -25,6 +25,8 @@ SLACK = 1e-9
 # log(2) in two parts, the first with zeros at its end; below LOWEST exp counts as 0.
 LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LOG2_E, LOWEST = 1.4426950408889634, -600.0
+# |F| below this share of all electrons is rounding: the reflection is absent.
+ABSENT = 1e-12
 
 
 # Loops stand where numpy has an expression: each of those takes longer to compile.
@@ -329,6 +331,7 @@ def _merge(
     order: Ints,
     factors: Floats,
     wavelength: float,
+    absent: float,
 ) -> Floats:  # pragma: no cover
     """Return the peaks of one shell as rows.
 
@@ -344,6 +347,8 @@ def _merge(
     quarter = 0.25 * wavelength * wavelength
     for i in order:
         size = 2.0 * (factors[i, 0] * factors[i, 0] + factors[i, 1] * factors[i, 1])
+        if size < absent:
+            size = 0.0
         strength = size * lorentz_polarisation(quarter * g2[i])
         h, k, l = float(hkl[i, 0]), float(hkl[i, 1]), float(hkl[i, 2])  # noqa: E741
         if keys[i] != last:
@@ -402,7 +407,12 @@ def _shell(
     hkl, g2, keys = hkl[:n], g2[:n], keys[:n]
     order = _by_key(g2, keys)
     factors = structure_factors(hkl, g2, box, atoms, table)
-    return _merge(hkl, g2, keys, order, factors, wavelength)
+    numbers, _, occupancies, _ = atoms
+    electrons = 0.0
+    for j in range(len(numbers)):
+        electrons += occupancies[j] * numbers[j]
+    absent = 2.0 * (ABSENT * electrons) ** 2
+    return _merge(hkl, g2, keys, order, factors, wavelength, absent)
 
 
 @njit(cache=True, nogil=True)
