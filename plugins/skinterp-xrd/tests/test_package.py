@@ -119,7 +119,8 @@ def listing(how):
     import json
 
     # The other plugins of this environment do not matter here.
-    environ = {**os.environ, "SKINTERP_BLOCK_PLUGINS": "skinterp-template"}
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("SKINTERP_")}
+    environ["SKINTERP_BLOCK_PLUGINS"] = "skinterp-template"
     done = subprocess.run(
         [sys.executable, "-c", LISTING, how],
         capture_output=True,
