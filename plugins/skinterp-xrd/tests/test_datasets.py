@@ -138,7 +138,7 @@ def test_shares_of_the_splits_are_those_asked_for():
 
 def test_each_prototype_is_left_out_once():
     kinds = np.array(["x", "y", "x", "z"])
-    parts = list(leave_one_prototype_out(kinds))
+    parts = leave_one_prototype_out(kinds)
     assert [name for name, _, _ in parts] == ["x", "y", "z"]
     for name, train, test in parts:
         assert set(kinds[test]) == {name}
@@ -162,7 +162,7 @@ def test_each_prototype_is_left_out_once():
         (lambda: in_library_split([]), r"groups.*shape \(0,\)"),
         (lambda: out_of_library_split([0, 1], ["a"]), "1 entries for 2"),
         (lambda: out_of_library_split([0, 0, 1], ["a", "a", "b"]), "'a' has one"),
-        (lambda: list(leave_one_prototype_out(["a", "a"])), "two are needed"),
+        (lambda: leave_one_prototype_out(["a", "a"]), "two are needed"),
         (lambda: crystal_system_of(231), "1 to 230, got 231"),
         (lambda: crystal_system_of(True), "integer"),
     ],

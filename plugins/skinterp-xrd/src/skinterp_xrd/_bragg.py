@@ -336,7 +336,7 @@ def share_out(
     inside = owner >= 0
     n_peaks = len(moved.two_theta)
     share = np.bincount(owner[inside], size[inside], n_peaks) / total
-    value = np.bincount(owner[inside], values[inside], n_peaks)
+    value = np.bincount(owner[inside], values[inside], n_peaks).astype(np.float64)
     seen = np.flatnonzero(np.bincount(owner[inside], minlength=n_peaks))
     return PeakShares(
         peaks=_keep(moved, seen),

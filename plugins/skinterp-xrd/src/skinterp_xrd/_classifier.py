@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,26 +10,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from skinterp.base import ExplainableMixin, SkinterpTags, feature_names_of
 from skinterp.compat import Integral, Interval, Real, StrOptions, check_is_fitted
-from skinterp.neural import NeuralClassifier
+from skinterp_xrd._grid import grid_of, grid_step
+from skinterp_xrd._imbalance import ImbalancedClassifier
 from skinterp_xrd._report import SymmetryReport, make_report
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
     from torch.nn import Module
 
     from skinterp.explanation import Explanation
-    from skinterp.neural import Batch, TrainingData
+    from skinterp.neural import TrainingData
 
 __all__ = ["XRDSymmetryClassifier"]
 
 _FILTERS = {"cnn": 32, "no-pool": 80}
-_NAME = re.compile(r"2theta=(\d+(?:\.\d+)?)")
 # Training patterns of each class, and of all, that say what the model looks at.
 _USAGE_ROWS = (8, 200)
 _CHUNK = 256
 
 
-class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
+class XRDSymmetryClassifier(ExplainableMixin, ImbalancedClassifier):
     r"""Tell the symmetry of a crystal from its powder pattern, and by which peaks.
 
     A convolutional network takes whole patterns, on any even grid of angles, scaled to
@@ -156,11 +155,9 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
         "local": ("diffraction",),
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **NeuralClassifier._parameter_constraints,
+        **ImbalancedClassifier._parameter_constraints,
         "target": [StrOptions({"crystal_system", "space_group"})],
         "arch": [StrOptions(set(_FILTERS))],
-        "imbalance": [StrOptions({"logit_adjust", "balanced", "sampling"}), None],
-        "tau": [Interval(Real, 0, None, closed="left")],
         "n_filters": [Interval(Integral, 1, None, closed="left"), None],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "two_theta": ["array-like"],
@@ -205,10 +202,10 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
             warm_start=warm_start,
             random_state=random_state,
         )
-        self.target = target
-        self.arch = arch
         self.imbalance = imbalance
         self.tau = tau
+        self.target = target
+        self.arch = arch
         self.n_filters = n_filters
         self.dropout = dropout
         self.two_theta = two_theta
@@ -262,99 +259,22 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
 
         return build(config)
 
-    # -- unequal classes --------------------------------------------------------------
-    def _next_attempt(
-        self, data: TrainingData, losses: list[float]
-    ) -> dict[str, Any] | int:
-        if losses:
-            return 0
-        weight = None if data.weight is None else data.weight.cpu().numpy()
-        codes = data.target.cpu().numpy().astype(np.int64).ravel()
-        counts = np.bincount(codes, weight, minlength=data.n_classes).astype(float)
-        self.class_counts_ = getattr(self, "class_counts_", 0.0) + counts
-        self.prior_ = self.class_counts_ / self.class_counts_.sum()
-        if self.imbalance == "sampling":
-            self._drawn_from_ = data
-        return {}
-
-    def _safe_prior(self) -> NDArray[np.float64]:
-        """Shares of the classes, one that is absent counting as half a row."""
-        counts = np.maximum(self.class_counts_, 0.5)
-        return np.asarray(counts / counts.sum())
-
-    def _adjusted(self, output: Tensor) -> Tensor:
-        """Add the logarithms of the class shares to logits."""
-        log_prior = self.tau * np.log(self._safe_prior())
-        if output.shape[1] == 1:
-            log_prior = log_prior[1:] - log_prior[:1]
-        return output + output.new_tensor(log_prior)
-
-    def _row_weights(self, target: Tensor) -> Tensor:
-        """Inverse shares of the rows' classes, one on average."""
-        import torch
-
-        prior = self._safe_prior()
-        inverse = torch.as_tensor(1 / (len(prior) * prior), device=target.device)
-        return inverse[target.long().reshape(len(target))]
-
-    def _loss(self, output: Tensor, target: Tensor) -> Tensor:
-        if self.imbalance == "logit_adjust":
-            output = self._adjusted(output)
-        loss = super()._loss(output, target)
-        if self.imbalance == "balanced":
-            loss = loss * self._row_weights(target).to(loss)
-        return loss
-
-    def _training_loss(self, module: Module, batch: Batch) -> Tensor:
-        if self.imbalance == "sampling":
-            batch = self._draw_batch(len(batch.target), batch.generator)
-        return super()._training_loss(module, batch)
-
-    def _draw_batch(self, n_rows: int, generator: Generator) -> Batch:
-        """Draw rows with equal shares of the classes that there are."""
-        import torch
-
-        from skinterp.neural import Batch
-
-        data = self._drawn_from_
-        codes = data.target.reshape(len(data)).long()
-        weight = 1 / torch.bincount(codes).double()
-        rows = torch.multinomial(
-            weight[codes].cpu(), n_rows, replacement=True, generator=generator
-        )
-        rows = rows.to(codes.device)
-        return Batch(
-            tuple(part[rows] for part in data.inputs),
-            data.target[rows],
-            None if data.weight is None else data.weight[rows],
-            generator,
-        )
-
-    def _validation_loss(self, module: Module, batch: Batch) -> Tensor:
-        loss = self._loss(module(*batch.inputs), batch.target)
-        if self.imbalance == "sampling":  # all classes are as important here, too
-            loss = loss * self._row_weights(batch.target).to(loss)
-        return batch.mean(loss)
-
     # -- what the fitted model holds --------------------------------------------------
     def _after_training(self, module: Module, data: TrainingData) -> None:
         import torch
 
         from skinterp_xrd._report import confusion_counts
 
-        kept = data.valid_inputs is not None
-        (x,), target = (
-            (data.valid_inputs, data.valid_target)
-            if kept
-            else (data.inputs, data.target)
-        )
-        outputs = torch.cat([module(part) for part in x.split(_CHUNK)])
+        inputs, target, kept = data.inputs, data.target, False
+        if data.valid_inputs is not None and data.valid_target is not None:
+            inputs, target, kept = data.valid_inputs, data.valid_target, True
+        outputs = torch.cat([module(part) for part in torch.split(inputs[0], _CHUNK)])
         codes = outputs.argmax(1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0)
         truth = target.cpu().numpy().astype(np.int64).ravel()
         predicted = codes.cpu().numpy().astype(np.int64)
         self.confusion_ = confusion_counts(truth, predicted, data.n_classes)
         self.confusion_rows_ = "validation" if kept else "training"
-        vars(self).pop("_drawn_from_", None)
+        self.__dict__.pop("_drawn_from_", None)
 
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         codes = np.searchsorted(self.classes_, y)
@@ -475,37 +395,3 @@ class XRDSymmetryClassifier(ExplainableMixin, NeuralClassifier):
                 "random_state": 0,
             }
         ]
-
-
-def grid_of(two_theta: Any, n_points: int, names: Any) -> NDArray[np.float64]:
-    """Angles of the points, from their names, first and last angle, or all of them."""
-    told = [_NAME.fullmatch(str(name)) for name in names] if names is not None else []
-    if told and all(told):
-        source = "the grid that the columns' names tell"
-        grid = np.array([float(match.group(1)) for match in told if match])
-    else:
-        source = f"two_theta={two_theta!r}"
-        grid = _as_grid(two_theta, n_points)
-    inside = (grid > 0).all() and (grid < 180).all()
-    if len(grid) != n_points or not inside or not (np.diff(grid) > 0).all():
-        msg = (
-            f"{source} is no grid of {n_points} points: give the first and the last "
-            "angle, or one for each point, ascending between 0 and 180 degrees."
-        )
-        raise ValueError(msg)
-    return grid
-
-
-def _as_grid(two_theta: Any, n_points: int) -> NDArray[np.float64]:
-    try:
-        grid = np.asarray(two_theta, dtype=np.float64).ravel()
-    except (TypeError, ValueError) as error:
-        msg = f"two_theta must be angles in degrees, got {two_theta!r}."
-        raise ValueError(msg) from error
-    ends = len(grid) == 2 and grid[0] < grid[1]
-    return np.linspace(grid[0], grid[1], n_points) if ends else grid
-
-
-def grid_step(two_theta: NDArray[np.float64]) -> float:
-    """Typical distance of the points, in degrees."""
-    return float(np.median(np.diff(two_theta))) if len(two_theta) > 1 else 1.0

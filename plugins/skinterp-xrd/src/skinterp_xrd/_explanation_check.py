@@ -37,7 +37,9 @@ def check_shares(told: Diffraction) -> None:
     if told.scope == "global":
         total, what = told.values.sum(axis=1), "the shares of the points"
     elif told.peak_offsets is not None:
-        ends = np.concatenate([[0.0], np.cumsum(told.peak_share)])[told.peak_offsets]
+        ends = np.concatenate([[0.0], np.cumsum(np.asarray(told.peak_share))])[
+            told.peak_offsets
+        ]
         total = np.diff(ends) + np.asarray(told.outside)
         what = "the shares of the peaks and outside"
     else:

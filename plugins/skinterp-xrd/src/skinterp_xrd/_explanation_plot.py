@@ -60,7 +60,7 @@ def _draw_pattern(
     if told.scope == "global":
         ax.fill_between(x, offset, y, color="0.92", lw=0, zorder=0)
     lines = LineCollection(
-        np.stack([points[:-1], points[1:]], axis=1),
+        list(np.stack([points[:-1], points[1:]], axis=1)),
         array=(strength[:-1] + strength[1:]) / 2,
         cmap="coolwarm" if told.scope == "local" else "YlOrRd",
         clim=(-1, 1) if told.scope == "local" else (0, 1),

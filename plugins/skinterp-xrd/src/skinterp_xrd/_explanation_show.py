@@ -95,7 +95,7 @@ def _signed(value: float) -> str:
     return f"{'-' if value < 0 else '+'} {abs(value):.4g}"
 
 
-def _say_value(value: float) -> str:
+def _say_value(value: Any) -> str:
     return f"{'against' if value < 0 else 'in favour'} by {abs(value):.3g}"
 
 
@@ -126,7 +126,7 @@ def _say_rest(shares: Any, what: str) -> list[str]:
 def _say_peaks(told: Diffraction, i: int) -> list[str]:
     table = peak_table(told[i]).sort_values("share", ascending=False, kind="stable")
     lines = [
-        f"  {row.hkl or 'peak'} at {row.two_theta:.2f} deg (d {row.d:.3f}): "
+        f"  {str(row.hkl) or 'peak'} at {row.two_theta:.2f} deg (d {row.d:.3f}): "
         f"{row.share:.1%}, {_say_value(row.value)}"
         for row in table.head(MAX_ITEMS).itertuples()
     ]
