@@ -22,6 +22,8 @@ from skinterp.additive._anova_tpnn_terms import (
     make_grid,
     rank_pairs,
 )
+from skinterp.additive._anova_tpnn_kernels import functions_needed
+from skinterp.additive._anova_tpnn_solve import solve_module
 from skinterp.base import ExplainableMixin, feature_names_of
 from skinterp.compat import Integral, Interval, Real, StrOptions, check_is_fitted
 from skinterp.neural import NeuralEstimator
@@ -37,6 +39,11 @@ __all__ = ["CONSTRAINTS", "AdditiveNetwork"]
 
 # Points per column on which terms of one feature, and of two, are trained.
 _FINE, _COARSE = 256, 64
+# Products of logistic functions per term and member by gradients; functions per feature
+# by exact solution.
+_BASES, _FUNCTIONS = 16, 64
+# Fewer rows say nothing about curves.
+_FEWEST = 20
 _COUNT = Interval(Integral, 1, None, closed="left")
 _WEIGHT = Interval(Real, 0, None, closed="left")
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -44,7 +51,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "order": [Interval(Integral, 1, 4, closed="both")],
     "interactions": [StrOptions({"auto", "all"}), list, tuple],
     "max_interactions": [Interval(Integral, 0, None, closed="left"), None],
-    "n_bases": [_COUNT],
+    "n_bases": [StrOptions({"auto"}), _COUNT],
     "n_members": [_COUNT],
     "subsample": [Interval(Real, 0, 1, closed="right")],
     "init_tau_scale": [
@@ -56,7 +63,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "input_transform": [StrOptions({"quantile", "standard"}), None],
     "component_penalty": [_WEIGHT],
     "term_penalty": [_WEIGHT],
-    "solver": [StrOptions({"gradient", "exact"})],
+    "solver": [StrOptions({"auto", "gradient", "exact"})],
 }
 
 
@@ -71,7 +78,7 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     order: int
     interactions: Any
     max_interactions: int | None
-    n_bases: int
+    n_bases: Any
     n_members: int
     subsample: float
     init_tau_scale: Any
@@ -83,24 +90,49 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     solver: str
 
     def _work(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
-        if self.solver == "exact":
-            self._check_exact(go_on=how["go_on"], one_pass=how["epochs"] is None)
+        go_on, one_pass = how["go_on"], how["epochs"] is None
+        barriers = self._barriers(go_on=go_on, one_pass=one_pass)
+        if go_on and self._exactly:
+            msg = (
+                "this model was fitted by solver='exact', which nothing can be added "
+                "to; fit it with solver='gradient' first"
+            )
+            raise ValueError(msg)
+        if self.solver == "exact" and barriers:
+            msg = f"solver='exact' does not go with {barriers[0]}; 'gradient' does"
+            raise ValueError(msg)
+        self._exactly = self.solver == "exact" or (
+            self.solver == "auto" and not barriers and not go_on
+        )
+        if self._exactly:
+            how["epochs"] = 1
         return super()._work(X, y, sample_weight, **how)
 
-    def _check_exact(self, *, go_on: bool, one_pass: bool) -> None:
+    def _barriers(self, *, go_on: bool, one_pass: bool) -> list[str]:
+        """Name what only the training by gradients goes with."""
         wide = not isinstance(self.interactions, str) and any(
             len(term) > 2 for term in self.interactions if isinstance(term, tuple)
         )
-        for wrong, what in (
+        found = (
             (one_pass, "partial_fit"),
-            (go_on, "warm_start of a fitted model"),
+            (self.warm_start, "warm_start"),
             (self.monotone, f"monotone={self.monotone!r}"),
             (self.component_penalty, f"component_penalty={self.component_penalty!r}"),
             (wide, f"interactions={self.interactions!r}, of over two features"),
-        ):
-            if wrong:
-                msg = f"solver='exact' does not go with {what}; 'gradient' does"
-                raise ValueError(msg)
+            (self.shared_basis, "shared_basis=True"),
+            (self.callbacks is not None, "callbacks"),
+        )
+        return [what for there, what in found if there]
+
+    def _validate_training(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        X, y = super()._validate_training(X, y, reset=reset)
+        if reset and len(X) < _FEWEST:
+            msg = (
+                f"{type(self).__name__} got n_samples={len(X)}; a minimum of "
+                f"{_FEWEST} is required"
+            )
+            raise ValueError(msg)
+        return X, y
 
     # -- the terms and the module -----------------------------------------------------
     def _fit_inputs(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -113,8 +145,7 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         self._scaler_ = fit_scaler(self._transform_, X, sample_weight)
         Z = self._transform_inputs(X)
         self._fine_ = make_grid(Z, sample_weight, _FINE)
-        coarse = _COARSE * (2 if self.solver == "exact" else 1)
-        self._coarse_ = make_grid(Z, sample_weight, coarse)
+        self._coarse_ = make_grid(Z, sample_weight, _COARSE)
         used = [j for j in range(X.shape[1]) if j not in flat]
         if fixed is None:
             fixed = self._choose_pairs(Z, y, sample_weight, used, signs)
@@ -143,12 +174,14 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         return apply_scaler(self._transform_, self._scaler_, X)
 
     def _module_config(self, data: TrainingData) -> dict[str, Any]:
+        if self._exactly:
+            return self._dictionary_config(data)
         signs = np.zeros(data.n_features)
         for j, sign in check_monotone(self.monotone, feature_names_of(self)).items():
             signs[j] = sign
         return {
             "terms": tuple(self.terms_),
-            "n_bases": int(self.n_bases),
+            "n_bases": _BASES if self.n_bases == "auto" else int(self.n_bases),
             "n_members": int(self.n_members),
             "n_outputs": data.n_outputs,
             "fine": self._fine_,
@@ -157,20 +190,35 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
             "signs": signs,
         }
 
+    def _dictionary_config(self, data: TrainingData) -> dict[str, Any]:
+        limit = _FUNCTIONS if self.n_bases == "auto" else int(self.n_bases)
+        return {
+            "terms": tuple(self.terms_),
+            "n_features": data.n_features,
+            "n_functions": functions_needed(self._fine_, limit),
+            "n_outputs": data.n_outputs,
+        }
+
     @staticmethod
     def _build_module(config: Mapping[str, Any]) -> Module:
+        from skinterp.additive._anova_tpnn_dictionary import DictionaryNet
         from skinterp.additive._anova_tpnn_module import TensorProductNet
 
-        return TensorProductNet(config)
+        kind = DictionaryNet if "n_functions" in config else TensorProductNet
+        return kind(config)
 
     def _initialise(self, module: Any, data: TrainingData) -> None:
-        exact = self.solver == "exact"
-        module.start(data.X, data.generator, self.init_tau_scale, narrow=exact)
+        if self._exactly:
+            return
+        module.start(data.X, data.generator, self.init_tau_scale)
         if data.n_classes:
             module.start_intercept(data.target, data.weight, data.n_classes)
 
     # -- the training -----------------------------------------------------------------
     def _training_loss(self, module: Any, batch: Batch) -> Tensor:
+        if self._exactly:  # all is learnt after this
+            output = module.intercept.expand(len(batch.target), -1)
+            return batch.mean(self._loss(output, batch.target))
         module.confine()
         (X,) = batch.inputs
         members = module.binned(X)
@@ -189,6 +237,8 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         return loss
 
     def _validation_loss(self, module: Any, batch: Batch) -> Tensor:
+        if self._exactly:
+            return self._training_loss(module, batch)
         output = module.binned(batch.inputs[0]).mean(1)
         return batch.mean(self._loss(output, batch.target))
 
@@ -199,6 +249,8 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         return torch.stack(losses, dim=1)
 
     def _rows_per_step(self, n_rows: int) -> int:
+        if self._exactly:
+            return n_rows
         if self.batch_size != "auto":
             return int(self.batch_size)
         return max(16, min(512, n_rows // 8))
@@ -207,22 +259,16 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         return {"betas": (0.9, 0.99)} if self.optimizer in ("adam", "adamw") else {}
 
     def _end_of_epoch(self, module: Any, data: TrainingData, epoch: int) -> None:
-        module.confine()
+        if not self._exactly:
+            module.confine()
 
     def _after_training(self, module: Any, data: TrainingData) -> None:
+        if self._exactly:
+            solution = solve_module(module, data, self._fine_)
+            module.take(solution, data.X, data.weight)
+            return
         module.confine()
-        if self.solver == "exact":
-            self._solve(module, data)
         module.set_constants(data.X, data.weight)
-
-    def _solve(self, module: Any, data: TrainingData) -> None:
-        from skinterp.additive._anova_tpnn_solve import Rows, solve_coefficients
-
-        train = Rows(data.X, data.target, data.weight)
-        valid = None
-        if data.valid_inputs is not None and data.valid_target is not None:
-            valid = Rows(data.valid_inputs[0], data.valid_target, data.valid_weight)
-        solve_coefficients(module, self._loss, train, valid, data.n_classes)
 
     # -- what is known after the training ---------------------------------------------
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -298,4 +344,5 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
         cheap = {"max_epochs": 4, "n_bases": 4, "lr": 0.05, "n_members": 2}
-        return [{**cheap, "max_interactions": 2}]
+        few = {"max_interactions": 2}
+        return [{**cheap, **few, "solver": "gradient"}, {**few, "n_bases": 4}]

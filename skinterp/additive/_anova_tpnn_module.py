@@ -14,9 +14,8 @@ from skinterp.additive._anova_tpnn_operations import LookUp, Sigmoids
 
 __all__ = ["TensorProductNet"]
 
-# At the start: narrowest widths in ranges of the feature, without and with an exact
-# solution for the coefficients; size of the coefficients.
-NARROWEST, NARROWER, FIRST_WEIGHTS = 1 / 64, 1 / 400, 0.1
+# At the start: narrowest widths in ranges of the feature, size of the coefficients.
+NARROWEST, FIRST_WEIGHTS = 1 / 64, 0.1
 # How much stronger coefficients are pulled to zero per further feature of their term.
 ORDER_FACTOR = 10.0
 # Elements of the largest tensor of an evaluation; more rows are taken in parts.
@@ -131,11 +130,7 @@ class Terms(nn.Module):
 
     @torch.no_grad()
     def start(
-        self,
-        ordered: Tensor,
-        generator: torch.Generator,
-        scale: Any,
-        narrowest: float = NARROWEST,
+        self, ordered: Tensor, generator: torch.Generator, scale: Any
     ) -> None:
         """Draw thresholds at ranks of the data, widths in ranges of the feature."""
         n, bases = len(ordered), self.t.shape[2] // self.n_members
@@ -153,7 +148,7 @@ class Terms(nn.Module):
         span = torch.maximum(ordered[-1][column] - t, t - ordered[0][column])
         log_tau = torch.log(span.clamp(min=1e-6))
         if scale == "mixed":
-            log_tau += math.log(narrowest) * draw(log_tau.shape).to(log_tau.device)
+            log_tau += math.log(NARROWEST) * draw(log_tau.shape).to(log_tau.device)
         else:
             log_tau += math.log(scale)
         self.log_tau.copy_(log_tau)
@@ -269,13 +264,12 @@ class TensorProductNet(nn.Module):
     # -- the start --------------------------------------------------------------------
     @torch.no_grad()
     def start(
-        self, X: Tensor, generator: torch.Generator, scale: Any, *, narrow: bool = False
+        self, X: Tensor, generator: torch.Generator, scale: Any
     ) -> None:
         """Draw the first bases from the rows, coefficients near zero."""
-        narrowest = NARROWER if narrow else NARROWEST
         ordered = X.sort(dim=0).values
         for block in self.blocks():
-            block.start(ordered, generator, scale, narrowest)
+            block.start(ordered, generator, scale)
         drawn = torch.rand(self.dials.shape, generator=generator)
         self.dials.copy_(200 * drawn.to(X.device) + 100)
         self.confine()

@@ -1,212 +1,328 @@
-"""The last step of ANOVA-TPNN's training: all coefficients at once, for fixed bases."""
+"""All coefficients of ANOVA-TPNN at once, for fixed logistic functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
-__all__ = ["Rows", "solve_coefficients"]
+from skinterp.additive._anova_tpnn_evidence import (
+    NEGLIGIBLE,
+    Evidence,
+    Sample,
+    draw_rows,
+)
+from skinterp.additive._anova_tpnn_kernels import (
+    Functions,
+    codes_of,
+    make_dictionary,
+    make_functions,
+)
 
-Vector = list[Tensor]
+__all__ = ["Solution", "solve_module", "solve_terms"]
 
-# Strengths of the pull to zero that are tried, strongest first; the one without any
-# validation rows; of losses that differ by less the stronger pull is taken.
-STRENGTHS, MIDDLE = (64.0, 16.0, 4.0, 1.0, 0.25, 0.06, 0.015), 4.0
-_NEARLY = 0.003
-# How much more coefficients are pulled to zero per further feature of their term.
-ORDER_FACTOR = 1.5
-# Steps of conjugate gradients per Newton step, and how small the residual becomes.
-_STEPS, _ENOUGH = 150, 1e-3
+Float = NDArray[np.float64]
+Term = tuple[int, ...]
+
+# Rows from which variances are learnt; elements of the covariances that are held
+# meanwhile; steps.
+_ROWS, _HELD = 1200, 2**26
+_STEPS = 7
+# The strongest coefficients, for which the preconditioner is exact.
+_STRONG = 600
+# Conjugate gradients: steps, and how small the residual becomes.
+_CG_STEPS, _ENOUGH = 300, 1e-3
 # Newton steps, and the largest change of an output that ends them.
-_NEWTON_STEPS, _SETTLED = 6, 1e-2
-
-
-class Design:
-    """The linear map from coefficients to outputs at rows, cells rounded to grids.
-
-    A vector is a list: the coefficients of each order's terms, of shape (n_terms,
-    n_bases, n_outputs) and in units in which equal sizes are equally likely, and the
-    intercept.
-    """
-
-    def __init__(self, module: Any, X: Tensor) -> None:
-        self.sides: list[tuple[Tensor, Tensor | None]] = []
-        self.codes: list[Tensor] = []
-        self.scales: list[float] = []
-        for block in module.blocks():
-            borders = module.borders_1 if block.order == 1 else module.borders_2
-            phi = block.bases()
-            scale = phi.shape[2] ** -0.5 * ORDER_FACTOR ** (-(block.order - 1) / 2)
-            first = phi[:, 0] * scale
-            self.sides.append((first, phi[:, 1] if block.order == 2 else None))
-            self.codes.append(block.codes(X, borders))
-            self.scales.append(scale)
-        self.n_rows = len(X)
-
-    def outputs(self, vector: Vector) -> Tensor:
-        """Outputs of shape (n_rows, n_outputs)."""
-        made = vector[-1].expand(self.n_rows, -1).clone()
-        for (first, second), codes, beta in zip(
-            self.sides, self.codes, vector[:-1], strict=True
-        ):
-            for c in range(beta.shape[2]):
-                right = beta[..., c : c + 1]
-                if second is not None:
-                    right = second * right
-                table = torch.bmm(first.transpose(1, 2), right).reshape(-1)
-                made[:, c] += table[codes].sum(1)
-        return made
-
-    def transposed(self, rows: Tensor) -> Vector:
-        """Transposed map, from numbers per row and output."""
-        vector = []
-        for (first, second), codes in zip(self.sides, self.codes, strict=True):
-            n, _, size = first.shape
-            cells = size if second is None else size * second.shape[2]
-            parts = []
-            for c in range(rows.shape[1]):
-                table = rows.new_zeros(n * cells)
-                spread = rows[:, c, None].expand(codes.shape)
-                table.index_add_(0, codes.reshape(-1), spread.reshape(-1))
-                part = torch.bmm(first, table.view(n, size, -1))
-                parts.append(part[..., 0] if second is None else (part * second).sum(2))
-            vector.append(torch.stack(parts, dim=2))
-        return [*vector, rows.sum(0)]
-
-
-def dot(a: Vector, b: Vector) -> Tensor:
-    """Inner product of two vectors."""
-    return sum((x * y).sum() for x, y in zip(a, b, strict=True))  # type: ignore[return-value]
-
-
-def conjugate_gradients(product: Callable[[Vector], Vector], right: Vector) -> Vector:
-    """Solve a symmetric positive system from zero."""
-    x = [torch.zeros_like(part) for part in right]
-    residual = list(right)
-    along, size = list(residual), dot(right, right)
-    first = size
-    for _ in range(_STEPS):
-        if size <= _ENOUGH**2 * first or size == 0:
-            break
-        image = product(along)
-        step = size / dot(along, image)
-        x = [a + step * b for a, b in zip(x, along, strict=True)]
-        residual = [a - step * b for a, b in zip(residual, image, strict=True)]
-        before, size = size, dot(residual, residual)
-        along = [a + size / before * b for a, b in zip(residual, along, strict=True)]
-    return x
+_NEWTON_STEPS, _SETTLED = 10, 1e-2
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Inputs, targets and weights."""
+    """Scaled inputs, targets of shape (n_rows, n_outputs), weights with mean one.
 
-    X: Tensor
-    target: Tensor
-    weight: Tensor | None
+    Classes are columns of zeros and ones, two classes one column.
+    """
 
-    def weights(self) -> Tensor:
-        """Weights of shape (n_rows, 1), ones where there are none."""
-        weight = torch.ones_like(self.X[:, 0]) if self.weight is None else self.weight
-        return weight.unsqueeze(1)
+    Z: Float
+    target: Float
+    weight: Float
+    n_classes: int
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients of the logistic functions, centred: of m - sigmoid."""
+
+    t: Float
+    tau: Float
+    curves: Float
+    surfaces: Float
+    intercept: Float
+    variances: Float
+    noise: float
+
+
+class Design:
+    """The linear map from coefficients of unit prior variance to outputs at rows.
+
+    A vector, of shape (n_coefficients, n_outputs), holds the coefficients of curves, of
+    surfaces, and the intercept. Terms are taken one by one: their tables stay in the
+    processor's cache, and their number is small.
+    """
+
+    def __init__(
+        self,
+        functions: Functions,
+        terms: Sequence[Term],
+        variances: Float,
+        codes: NDArray[np.int64],
+    ) -> None:
+        scaled = functions.values * np.sqrt(functions.sizes)[:, None]
+        self.scaled, self.terms = scaled, list(terms)
+        self.root = np.sqrt(variances)
+        self.n, self.points, self.width = len(codes), *scaled.shape[1:]
+        self.codes = [
+            codes[:, t[0]] if len(t) == 1 else codes[:, t[0]] * self.points + codes[:, t[1]]
+            for t in terms
+        ]
+        counts = [self.width ** len(term) for term in terms]
+        ends = np.cumsum([0, *counts])
+        self.places = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.size = int(ends[-1]) + 1
+        prior = [np.zeros(0)]
+        for term, root in zip(terms, self.root, strict=True):
+            prior.append(root**2 * self._sizes(functions, term))
+        self.prior = np.concatenate(prior)
+
+    @staticmethod
+    def _sizes(functions: Functions, term: Term) -> Float:
+        made = functions.sizes[term[0]]
+        for j in term[1:]:
+            made = np.multiply.outer(made, functions.sizes[j]).ravel()
+        return made
+
+    def outputs(self, vector: Float) -> Float:
+        """Outputs of shape (n_rows, n_outputs)."""
+        made = np.tile(vector[-1], (self.n, 1))
+        for c in range(vector.shape[1]):
+            for term, codes, place, root in self._parts():
+                part = root * vector[place, c]
+                if len(term) == 1:
+                    table = self.scaled[term[0]] @ part
+                else:
+                    part = part.reshape(self.width, self.width)
+                    table = (self.scaled[term[0]] @ part @ self.scaled[term[1]].T).ravel()
+                made[:, c] += table[codes]
+        return made
+
+    def transposed(self, rows: Float) -> Float:
+        """Transposed map, from numbers per row and output."""
+        made = np.zeros((self.size, rows.shape[1]))
+        for c in range(rows.shape[1]):
+            column = np.ascontiguousarray(rows[:, c])
+            for term, codes, place, root in self._parts():
+                table = np.bincount(codes, column, self.points ** len(term))
+                if len(term) == 1:
+                    part = self.scaled[term[0]].T @ table
+                else:
+                    table = table.reshape(self.points, self.points)
+                    part = self.scaled[term[0]].T @ table @ self.scaled[term[1]]
+                made[place, c] = root * part.ravel()
+        made[-1] = rows.sum(axis=0)
+        return made
+
+    def _parts(self) -> Any:
+        return zip(self.terms, self.codes, self.places, self.root, strict=True)
+
+    def columns(self, chosen: NDArray[np.int64]) -> Float:
+        """Some columns of the map, and that of the intercept."""
+        made = np.ones((self.n, len(chosen) + 1))
+        for k, at in enumerate(chosen):
+            t = next(i for i, p in enumerate(self.places) if p.start <= at < p.stop)
+            term, inside = self.terms[t], int(at) - self.places[t].start
+            if len(term) == 1:
+                table = self.scaled[term[0]][:, inside]
+            else:
+                a, b = divmod(inside, self.width)
+                table = np.multiply.outer(
+                    self.scaled[term[0]][:, a], self.scaled[term[1]][:, b]
+                ).ravel()
+            made[:, k] = self.root[t] * table[self.codes[t]]
+        return made
+
+
+class Preconditioner:
+    """Approximate inverse of the curvature: exact among the strongest coefficients.
+
+    The others are as if functions of different features were uncorrelated.
+    """
+
+    def __init__(self, design: Design, weight: Float, pull: float) -> None:
+        strong = np.argsort(-design.prior, kind="stable")[:_STRONG]
+        self.strong = np.sort(strong[design.prior[strong] > 0])
+        self.at = np.append(self.strong, design.size - 1)
+        A = design.columns(self.strong)
+        block = (A * weight[:, None]).T @ A
+        block[np.diag_indices(len(block))] += pull
+        self.factor = cho_factor(block)
+        self.rest = 1 / (np.append(design.prior, 1.0) * weight.sum() + pull)
+
+    def __call__(self, vector: Float) -> Float:
+        made = vector * self.rest[:, None]
+        made[self.at] = cho_solve(self.factor, vector[self.at])
+        return made
+
+
+def conjugate_gradients(
+    product: Callable[[Float], Float], right: Float, prepare: Callable[[Float], Float]
+) -> Float:
+    """Solve a symmetric positive system from zero."""
+    x, residual = np.zeros_like(right), right.copy()
+    ready = prepare(residual)
+    along, size = ready, float(np.vdot(residual, ready))
+    first = size
+    for _ in range(_CG_STEPS):
+        if size <= _ENOUGH**2 * first or size <= 0:
+            break
+        image = product(along)
+        step = size / float(np.vdot(along, image))
+        x += step * along
+        residual -= step * image
+        ready = prepare(residual)
+        before, size = size, float(np.vdot(residual, ready))
+        along = ready + size / before * along
+    return x
 
 
 def slopes(
-    output: Tensor, target: Tensor, n_classes: int
-) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Downward gradient of the loss per row, and its second derivative as a map."""
+    output: Float, target: Float, n_classes: int
+) -> tuple[Float, Callable[[Float], Float], Float]:
+    """Downward gradient of the loss per row, its second derivative as a map.
+
+    Also the mean of the second derivative per row.
+    """
     if n_classes == 0:
-        return target - output, lambda rows: rows
+        return target - output, lambda rows: rows, np.ones(len(output))
     if n_classes == 2:
-        p = torch.sigmoid(output)
-        return target - p, lambda rows: rows * (p * (1 - p)).clamp(min=1e-4)
-    p = torch.softmax(output, 1)
+        p = 1 / (1 + np.exp(-output.clip(-30, 30)))
+        curve = np.maximum(p * (1 - p), 1e-4)
+        return target - p, lambda rows: rows * curve, curve[:, 0]
+    p = np.exp(output - output.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    curve = np.maximum((p * (1 - p)).mean(axis=1), 1e-4)
     return (
-        torch.nn.functional.one_hot(target, n_classes) - p,
-        lambda rows: p * (rows - (p * rows).sum(1, keepdim=True)),
+        target - p,
+        lambda rows: p * (rows - (p * rows).sum(axis=1, keepdims=True)),
+        curve,
     )
 
 
-def solve(
-    design: Design, rows: Rows, strength: float, n_classes: int, vector: Vector
-) -> Vector:
-    """Newton steps for the loss plus strength times the squared coefficients."""
-    weight = rows.weights()
+def solve(design: Design, rows: Rows, pull: float) -> Float:
+    """Newton steps for the loss plus pull / 2 times the squared coefficients."""
+    vector = np.zeros((design.size, rows.target.shape[1]))
+    weight = rows.weight[:, None]
     # the intercept is free; a little pull settles what classes share
-    pulls = [strength] * (len(vector) - 1) + [1e-3 if n_classes > 2 else 0.0]
-    for _ in range(_NEWTON_STEPS if n_classes else 1):
-        gradient, curvature = slopes(design.outputs(vector), rows.target, n_classes)
+    pulls = np.full((design.size, 1), pull)
+    pulls[-1] = 1e-3 if rows.n_classes > 2 else 0.0
+    for _ in range(_NEWTON_STEPS if rows.n_classes else 1):
+        output = design.outputs(vector)
+        gradient, curvature, mean = slopes(output, rows.target, rows.n_classes)
 
-        def product(along: Vector, curved: Any = curvature) -> Vector:
+        def product(along: Float, curved: Any = curvature) -> Float:
             image = design.transposed(weight * curved(design.outputs(along)))
-            return [a + p * b for a, b, p in zip(image, along, pulls, strict=True)]
+            return np.asarray(image + pulls * along)
 
-        right = design.transposed(weight * gradient)
-        right = [a - p * b for a, b, p in zip(right, vector, pulls, strict=True)]
-        step = conjugate_gradients(product, right)
-        vector = [a + b for a, b in zip(vector, step, strict=True)]
-        if n_classes and design.outputs(step).abs().max() < _SETTLED:
+        right = design.transposed(weight * gradient) - pulls * vector
+        prepare = Preconditioner(design, rows.weight * mean, pull)
+        step = conjugate_gradients(product, right, prepare)
+        vector += step
+        if rows.n_classes and np.abs(design.outputs(step)).max() < _SETTLED:
             break
     return vector
 
 
-@torch.no_grad()
-def solve_coefficients(
-    module: Any,
-    loss: Callable[[Tensor, Tensor], Tensor],
-    train: Rows,
-    valid: Rows | None,
-    n_classes: int,
-) -> None:
-    """Set coefficients and intercept to those that fit best, given the bases.
+def solve_terms(
+    rows: Rows,
+    terms: Sequence[Term],
+    grid: Mapping[str, Float],
+    n_functions: int,
+    rng: np.random.RandomState,
+) -> Solution:
+    """Fit all terms: variances by the evidence, then the coefficients."""
+    dictionary = make_dictionary(grid, n_functions)
+    functions = make_functions(dictionary, grid)
+    codes = codes_of(rows.Z, grid)
+    variances, noise = choose_variances(rows, codes, terms, functions, rng)
+    alive = np.flatnonzero(variances > NEGLIGIBLE * variances.sum())
+    design = Design(functions, [terms[t] for t in alive], variances[alive], codes)
+    vector = solve(design, rows, noise)
+    outputs, size = rows.target.shape[1], dictionary.t.shape[1]
+    n_curves = sum(len(term) == 1 for term in terms)
+    curves = np.zeros((n_curves, size, outputs))
+    surfaces = np.zeros((len(terms) - n_curves, size, size, outputs))
+    mix = functions.mix * np.sqrt(functions.sizes)[:, None]
+    for t, place, root in zip(alive, design.places, design.root, strict=True):
+        term, part = terms[t], root * vector[place]
+        if len(term) == 1:
+            curves[t] = mix[term[0]] @ part
+        else:
+            part = np.tensordot(mix[term[0]], part.reshape(size, size, -1), 1)
+            surfaces[t - n_curves] = np.einsum("lb,kbc->klc", mix[term[1]], part)
+    return Solution(
+        dictionary.t, dictionary.tau, curves, surfaces, vector[-1], variances, noise
+    )
 
-    The strength of the pull to zero is chosen by the validation rows, which then join
-    the others.
-    """
-    blocks = module.blocks()
-    design = Design(module, train.X)
-    vector = [torch.zeros_like(block.beta) for block in blocks]
-    vector.append(torch.zeros_like(module.intercept))
-    strength, rows = MIDDLE, train
-    if valid is not None:
-        strength, vector = choose(module, design, loss, train, valid, n_classes, vector)
-        rows = Rows(
-            torch.cat([train.X, valid.X]),
-            torch.cat([train.target, valid.target]),
-            torch.cat([train.weights(), valid.weights()])[:, 0],
-        )
-        design = Design(module, rows.X)
-    vector = solve(design, rows, strength, n_classes, vector)
-    for block, beta, scale in zip(blocks, vector[:-1], design.scales, strict=True):
-        # terms are averaged over members
-        block.beta.copy_(beta * scale * module.n_members)
-    module.intercept.copy_(vector[-1])
+
+def choose_variances(
+    rows: Rows,
+    codes: NDArray[np.int64],
+    terms: Sequence[Term],
+    functions: Functions,
+    rng: np.random.RandomState,
+) -> tuple[Float, float]:
+    """Variances of the terms and of the noise, by the evidence of some rows."""
+    used = sorted({j for term in terms for j in term})
+    if not used:
+        return np.zeros(0), 1.0
+    limit = min(_ROWS, int((_HELD / len(used)) ** 0.5))
+    groups = draw_rows(codes[:, used], limit, rng)
+    evidence = Evidence(gather(rows, codes, groups), terms, functions.kernels())
+    evidence.improve(_STEPS)
+    return evidence.variance, evidence.noise
 
 
-def choose(
-    module: Any,
-    design: Design,
-    loss: Callable[[Tensor, Tensor], Tensor],
-    train: Rows,
-    valid: Rows,
-    n_classes: int,
-    vector: Vector,
-) -> tuple[float, Vector]:
-    """Find the strength that does best on the validation rows, and its solution."""
-    other, held = Design(module, valid.X), valid.weights()[:, 0]
-    scores: list[float] = []
-    vectors: list[Vector] = []
-    for strength in STRENGTHS:
-        vector = solve(design, train, strength, n_classes, vector)
-        vectors.append(vector)
-        scores.append(float((loss(other.outputs(vector), valid.target) * held).sum()))
-        if len(scores) > 1 and scores[-1] > scores[-2]:
-            break
-    # of those that do nearly as well the strongest
-    enough = min(scores) * (1 + _NEARLY)
-    best = next(i for i, score in enumerate(scores) if score <= enough)
-    return STRENGTHS[best], vectors[best]
+def gather(rows: Rows, codes: NDArray[np.int64], groups: Any) -> Sample:
+    """One row per group of equal ones, with the mean of their targets."""
+    first = np.array([group[0] for group in groups])
+    weight = np.array([rows.weight[g].mean() for g in groups])
+    target = np.array(
+        [np.average(rows.target[g], axis=0, weights=rows.weight[g]) for g in groups]
+    )
+    return Sample(codes[first], target, weight, rows.n_classes)
+
+
+def solve_module(module: Any, data: Any, grid: Mapping[str, Float]) -> Solution:
+    """Fit the terms of a module to its training and validation rows."""
+    parts = [(data.X, data.target, data.weight)]
+    if data.valid_inputs is not None:
+        parts.append((data.valid_inputs[0], data.valid_target, data.valid_weight))
+    Z, target, weight = [], [], []
+    for inputs, numbers, shares in parts:
+        Z.append(as_float(inputs))
+        target.append(as_float(numbers))
+        weight.append(np.ones(len(Z[-1])) if shares is None else as_float(shares))
+    y = np.concatenate(target)
+    y = np.eye(data.n_classes)[y.astype(int)] if data.n_classes > 2 else y
+    rows = Rows(np.concatenate(Z), y, np.concatenate(weight), data.n_classes)
+    seed = int(data.generator.initial_seed() % 2**32)
+    rng = np.random.RandomState(seed)
+    return solve_terms(rows, module.terms, grid, module.mean.shape[1], rng)
+
+
+def as_float(tensor: Any) -> Float:
+    """Copy a tensor to numpy, in double precision."""
+    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
