@@ -55,55 +55,67 @@ def _group() -> None:
     """Powder X-ray diffraction: from crystal structure to pattern."""
 
 
+# -- the options, apart from the function that they belong to --------------------------
+File = Annotated[Path, typer.Argument(help="The CIF, plain or .gz.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Table to write (CSV); printed by default."),
+]
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        help="Draw the pattern, to this file or beside the table.",
+        metavar="[PICTURE.png]",
+    ),
+]
+Wavelength = Annotated[
+    str,
+    typer.Option(
+        "--wavelength", "-w", help="In angstrom, or the anode: Cu, Mo, Co ..."
+    ),
+]
+Angles = Annotated[
+    tuple[float, float],
+    typer.Option("--range", help="First and last two-theta in degrees."),
+]
+Step = Annotated[float, typer.Option(help="Degrees between points.")]
+Sticks = Annotated[
+    bool, typer.Option("--sticks", help="Write the Bragg peaks, not a profile.")
+]
+GrainSize = Annotated[
+    float | None, typer.Option(help="Size of the grains in nm (20 by default).")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        help="Draw the conditions of a measurement (grains, texture, shift, "
+        "background, noise ...) from this seed; ideal conditions without it."
+    ),
+]
+Physics = Annotated[
+    str, typer.Option(help="strict, or paper: the numbers of the released generator.")
+]
+Block = Annotated[str | None, typer.Option(help="Block of the CIF, by name or number.")]
+Displacements = Annotated[
+    bool,
+    typer.Option("--displacements", help="Use the thermal parameters of the CIF."),
+]
+
+
 @app.command("simulate", cls=_OptionalName)
 def simulate(
-    file: Annotated[Path, typer.Argument(help="The CIF, plain or .gz.")],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Table to write (CSV); printed by default."),
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option(
-            help="Draw the pattern, to this file or beside the table.",
-            metavar="[PICTURE.png]",
-        ),
-    ] = None,
-    wavelength: Annotated[
-        str,
-        typer.Option(
-            "--wavelength", "-w", help="In angstrom, or the anode: Cu, Mo, Co ..."
-        ),
-    ] = "Cu",
-    angles: Annotated[
-        tuple[float, float],
-        typer.Option("--range", help="First and last two-theta in degrees."),
-    ] = (10.0, 80.0),
-    step: Annotated[float, typer.Option(help="Degrees between points.")] = 0.02,
-    sticks: Annotated[
-        bool, typer.Option("--sticks", help="Write the Bragg peaks, not a profile.")
-    ] = False,
-    grain_size: Annotated[
-        float | None, typer.Option(help="Size of the grains in nm (20 by default).")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Draw the conditions of a measurement (grains, texture, shift, "
-            "background, noise ...) from this seed; ideal conditions without it."
-        ),
-    ] = None,
-    physics: Annotated[
-        str,
-        typer.Option(help="strict, or paper: the numbers of the released generator."),
-    ] = "strict",
-    block: Annotated[
-        str | None, typer.Option(help="Block of the CIF, by name or number.")
-    ] = None,
-    displacements: Annotated[
-        bool,
-        typer.Option("--displacements", help="Use the thermal parameters of the CIF."),
-    ] = False,
+    file: File,
+    out: Out = None,
+    plot: Plot = None,
+    wavelength: Wavelength = "Cu",
+    angles: Angles = (10.0, 80.0),
+    step: Step = 0.02,
+    sticks: Sticks = False,
+    grain_size: GrainSize = None,
+    seed: Seed = None,
+    physics: Physics = "strict",
+    block: Block = None,
+    displacements: Displacements = False,
 ) -> None:
     """Simulate the powder pattern of a crystal structure."""
     # Imported here: the help needs none of it.
