@@ -158,6 +158,16 @@ def test_overlapping_reflections_are_one_peak():
     assert (row.hkl, row.multiplicity) == ((3, 0, 0), 30)
 
 
+def test_peaks_are_named_without_signs_where_that_can_be():
+    frame = find_peaks(MAGNESIUM).to_frame()
+    assert frame.hkl.tolist()[3:7] == [(1, 0, 2), (1, 1, 0), (1, 0, 3), (2, 0, 0)]
+    slanted = Structure(
+        Lattice.from_parameters(5, 6, 7, 90, 100, 90).matrix, [26], [[0, 0, 0]]
+    )
+    assert (1, 0, -1) in [tuple(one) for one in find_peaks(slanted).hkl]
+    assert (1, 0, 1) in [tuple(one) for one in find_peaks(slanted).hkl]
+
+
 @pytest.mark.parametrize(
     ("two_theta", "expected"), [(30, 27.045923), (60, 10 / math.sqrt(3)), (90, 8**0.5)]
 )

@@ -175,7 +175,7 @@ def draw_conditions(
     >>> from skinterp_xrd._conditions import draw_conditions, ranges_of
     >>> seeds = np.random.SeedSequence(0).spawn(2)
     >>> draw_conditions(ranges_of("random"), seeds).shape
-    (2, 25)
+    (2, 23)
     """
     low, high = np.array([ranges[name] for name in FACTORS]).T
     rows = []

@@ -40,7 +40,7 @@ class Peaks:
         Structure factors squared, in electrons, with Lorentz and polarisation factor,
         summed over all reflections of the peak: the raw one, for the cell as given.
     hkl : ndarray of int64 of shape (n, 3)
-        Indices of one of its reflections, the first in descending order.
+        Indices of one of its reflections: that with the fewest signs, then the largest.
     multiplicity : ndarray of int64 of shape (n,)
         How many reflections fall together, -h counted with h.
 

@@ -324,6 +324,19 @@ def _by_key(g2: Floats, keys: Ints) -> Ints:  # pragma: no cover
 
 
 @njit(cache=True, nogil=True)
+def _comes_before(
+    h: float, k: float, m: float, p: float, q: float, r: float
+) -> bool:  # pragma: no cover
+    """Whether hkm names a peak better than pqr: fewer signs, then larger indices."""
+    signs = int(k < 0.0) + int(m < 0.0) - int(q < 0.0) - int(r < 0.0)
+    if signs != 0:
+        return signs < 0
+    if h != p:
+        return h > p
+    return k > q or (k == q and m > r)
+
+
+@njit(cache=True, nogil=True)
 def _merge(
     hkl: NDArray[np.int32],
     g2: Floats,
@@ -336,7 +349,7 @@ def _merge(
     """Return the peaks of one shell as rows.
 
     A row is (two-theta, d, intensity, h, k, l, multiplicity); the place is that of the
-    reflection with the smallest g, the indices are the largest ones.
+    reflection with the smallest g, the indices are those that read best.
     """
     n_peaks, last = 0, -1
     for i in order:
@@ -360,9 +373,7 @@ def _merge(
         out[n, 1] = min(out[n, 1], g2[i])
         out[n, 2] += strength
         out[n, 6] += 2.0
-        if h > out[n, 3] or (
-            h == out[n, 3] and (k > out[n, 4] or (k == out[n, 4] and l > out[n, 5]))
-        ):
+        if _comes_before(h, k, l, out[n, 3], out[n, 4], out[n, 5]):
             out[n, 3], out[n, 4], out[n, 5] = h, k, l
     for i in range(n_peaks):
         g = math.sqrt(out[i, 1])
