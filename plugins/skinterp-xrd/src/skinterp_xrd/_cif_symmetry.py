@@ -238,11 +238,9 @@ def _orbit(site: Site, symmetry: Operations) -> NDArray[np.float64]:
     # Rounded coordinates, as (0.123, 0.247) for (x, 2x), make images that nearly
     # coincide: twice the last digit is no other atom.
     tolerance = max(SAME_SITE, 2 * 10.0**-site.decimals)
-    kept: list[NDArray[np.float64]] = []
-    for image in images:
-        if not kept or not (_distance(np.array(kept), image) < tolerance).any():
-            kept.append(image)
-    return np.array(kept)
+    near = _distance(images[:, None], images) < tolerance
+    # The first of those that coincide stands for all.
+    return images[near.argmax(axis=1) == np.arange(len(images))]
 
 
 def _holds(orbit: NDArray[np.float64], site: Site) -> bool:
