@@ -63,8 +63,10 @@ def background_of(
         return np.zeros(rows.shape)
     wide = min(max(1, round(half_width / step)), (n_points - 1) // 2)
     level = uniform_filter1d(rows, max(1, round(smooth / step)), axis=1, mode="nearest")
+    # beyond the ends the pattern goes on level, so that a slope is no peak there
     padded = np.pad(level, ((0, 0), (wide, wide)), mode="edge")
     inner = padded[:, wide:-wide]
+    # from far to near: the other way round leaves steps under wide peaks
     for distance in range(wide, 0, -1):
         left = padded[:, wide - distance : wide - distance + n_points]
         right = padded[:, wide + distance : wide + distance + n_points]

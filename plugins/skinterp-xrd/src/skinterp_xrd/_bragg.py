@@ -324,6 +324,7 @@ def share_out(
         With the peaks whose window reaches the grid.
     """
     shift = find_zero_shift(net, two_theta, peaks) if zero_shift is None else zero_shift
+    # d stays that of the unshifted angle: the zero of the instrument is no distance
     moved = PeakList(peaks.two_theta + shift, peaks.d, peaks.intensity, peaks.hkl)
     if window is None:
         cosine = np.cos(np.radians(moved.two_theta) / 2)
@@ -337,6 +338,7 @@ def share_out(
     n_peaks = len(moved.two_theta)
     share = np.bincount(owner[inside], size[inside], n_peaks) / total
     value = np.bincount(owner[inside], values[inside], n_peaks).astype(np.float64)
+    # peaks beyond the grid, whose windows hold no point, are left out
     seen = np.flatnonzero(np.bincount(owner[inside], minlength=n_peaks))
     return PeakShares(
         peaks=_keep(moved, seen),

@@ -116,7 +116,7 @@ class XRDSymmetryClassifier(ExplainableMixin, ImbalancedClassifier):
     patterns of one crystal are several: split by crystal to judge a model.
 
     A step costs O(batch * n_filters^2) operations on some 900 points: 0.7 ms of CPU
-    for each pattern and epoch; an explanation 0.2 s for each pattern.
+    for each pattern and epoch; an explanation 0.05 to 0.2 s for each pattern.
 
     References
     ----------

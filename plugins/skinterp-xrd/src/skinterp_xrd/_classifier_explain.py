@@ -77,7 +77,7 @@ def explain_rows(
         peaks = peak_lists(structure, len(X), model.two_theta_, model.wavelength_)
     values, base, classes, baseline = model._attributions(X, target=code)
     top = X.max(axis=1, keepdims=True)
-    under = baseline * top
+    under = baseline * top  # the network saw patterns of maximum one
     shares = None
     if peaks is not None:
         shares = [
@@ -105,6 +105,7 @@ def explain_rows(
 
 def class_code(model: Any, target: Any) -> int:
     """Position of a label among the classes."""
+    # numpy takes 1 for True, and compares no text with numbers
     for k, label in enumerate(model.classes_):
         if label == target and isinstance(target, str) == isinstance(label, str):
             return k

@@ -163,6 +163,7 @@ def _draw_confusion(ax: Axes, told: Diffraction) -> None:
     share = np.divide(
         told.confusion, tried, out=np.zeros(told.confusion.shape), where=tried > 0
     )
+    # inside the Axes, where room was left: what lies beside them may be cut off
     inset: Any = ax.inset_axes((0.73, 0.2, 0.26, 0.6))
     inset.imshow(share, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     names = [shorten(name, 14) for name in told.confusion_names]

@@ -25,6 +25,7 @@ def range_table(told: Diffraction) -> pd.DataFrame:
     import pandas as pd
 
     number = told.range_of_points()
+    # ranges that hold no point, of a coarse grid, are left out
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     ends = np.append(starts[1:], len(number)) - 1
     value = np.add.reduceat(told.values, starts, axis=1)
@@ -140,7 +141,7 @@ def _say_outside(told: Diffraction, i: int) -> list[str]:
     assert told.coverage is not None
     assert told.zero_shift is not None
     outside, covered = told.outside[i], told.coverage[i]
-    shift = round(float(told.zero_shift[i]), 2) + 0.0
+    shift = round(float(told.zero_shift[i]), 2) + 0.0  # no "-0.00"
     lines = [
         f"  outside any peak: {outside:.1%} (windows hold {covered:.0%} of the points; "
         f"shifted by {shift:+.2f} deg)"

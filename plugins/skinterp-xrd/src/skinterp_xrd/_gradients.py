@@ -30,6 +30,7 @@ def contrast(output: Tensor, target: Tensor) -> Tensor:
     """
     if output.shape[1] == 1:
         return output[:, 0] * (2 * target - 1)
+    # what all logits share changes no probability: it speaks for no class
     return output.gather(1, target[:, None])[:, 0] - output.mean(dim=1)
 
 
@@ -60,6 +61,7 @@ def integrated_gradients(
         Sums to the change up to the error of the integral; exactly, where the module
         is linear.
     """
+    # midpoints: the gradient of a network of kinks jumps, which higher orders dislike
     share = (torch.arange(steps, dtype=x.dtype, device=x.device) + 0.5) / steps
     difference = x - baseline
     line = (baseline + share[:, None] * difference).requires_grad_()
@@ -122,6 +124,7 @@ def explain_batch(
     base = contrast(module(baseline), classes)
     change = contrast(output, classes) - base
     values = torch.zeros_like(x)
+    # each with steps of its own, so that a pattern's parts do not depend on the others
     for i in range(len(x)):
         values[i] = refined(
             module,

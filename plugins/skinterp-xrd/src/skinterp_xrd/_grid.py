@@ -38,6 +38,7 @@ def _as_grid(two_theta: Any, n_points: int) -> NDArray[np.float64]:
     except (TypeError, ValueError) as error:
         msg = f"two_theta must be angles in degrees, got {two_theta!r}."
         raise ValueError(msg) from error
+    # two angles are first and last, also of patterns of two points
     ends = len(grid) == 2 and grid[0] < grid[1]
     return np.linspace(grid[0], grid[1], n_points) if ends else grid
 

@@ -47,13 +47,14 @@ class ImbalancedClassifier(NeuralClassifier):
     ) -> dict[str, Any] | int:
         if losses:
             return 0
+        # the one hook that sees the rows of further fits as well
         weight = None if data.weight is None else data.weight.cpu().numpy()
         codes = data.target.cpu().numpy().astype(np.int64).ravel()
         counts = np.bincount(codes, weight, minlength=data.n_classes).astype(float)
         self.class_counts_ = getattr(self, "class_counts_", 0.0) + counts
         self.prior_ = self.class_counts_ / self.class_counts_.sum()
         if self.imbalance == "sampling":
-            self._drawn_from_ = data
+            self._drawn_from_ = data  # until `_after_training`
         return {}
 
     def _safe_prior(self) -> NDArray[np.float64]:
@@ -63,6 +64,7 @@ class ImbalancedClassifier(NeuralClassifier):
 
     def _adjusted(self, output: Tensor) -> Tensor:
         """Add the logarithms of the class shares to logits."""
+        # in training only: predictions use the bare logits
         log_prior = self.tau * np.log(self._safe_prior())
         if output.shape[1] == 1:
             log_prior = log_prior[1:] - log_prior[:1]

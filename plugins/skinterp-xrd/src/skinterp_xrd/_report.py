@@ -95,7 +95,7 @@ def make_report(
     there, told = confusion.sum(axis=1), confusion.sum(axis=0)
     recall, precision = _ratio(right, there), _ratio(right, told)
     f1 = _ratio(2 * right, there + told)
-    seen = there > 0
+    seen = there > 0  # a class without patterns has no recall
     table = pd.DataFrame(
         {
             "label": classes,
