@@ -151,7 +151,7 @@ def test_a_block_is_chosen(run, tmp_path):
         (("nothing.cif",), "'nothing.cif': no such file"),
         ((".",), "a folder, not a file"),
         (("bad.cif",), "bad: not a readable CIF (line 1"),
-        (("dummy.cif",), "dummy: site Dum1: 'Dum1' is no element"),
+        (("dummy.cif",), "dummy: site Q1: 'Q1' is no element"),
         (("iron.cif", "-w", "Xy"), "one of the anodes Ag, Co, Cr, Cu, Fe, Mo"),
         (("iron.cif", "-w", "-1"), "'wavelength' parameter"),
         (("iron.cif", "-w", "nan"), "wavelength"),
@@ -165,7 +165,7 @@ def test_a_block_is_chosen(run, tmp_path):
 )
 def test_an_error_is_one_line(run, tmp_path, arguments, words):
     (tmp_path / "bad.cif").write_text("hello\n")
-    (tmp_path / "dummy.cif").write_text(IRON.replace("Fe1", "Dum1"))
+    (tmp_path / "dummy.cif").write_text(IRON.replace("Fe1", "Q1"))
     code, out, err = run(*arguments)
     assert (code, out) == (1, "")
     assert err.startswith("Error: ")

@@ -62,15 +62,16 @@ def test_only_public_names_of_skinterp_are_used(path):
 @pytest.mark.parametrize(
     "text",
     [
-        "from skinterp._lazy import public",
-        "from skinterp.base import _thing",
-        "import skinterp.compat._x",
-        "import skinterp\nskinterp.compat._x",
-        "from skinterp import compat\ncompat._x()",
+        "from skinterp.{}lazy import public",
+        "from skinterp.base import {}thing",
+        "import skinterp.compat.{}x",
+        "import skinterp\nskinterp.compat.{}x",
+        "from skinterp import compat\ncompat.{}x()",
     ],
 )
 def test_a_private_name_would_be_seen(text):
-    assert private_names(text)
+    assert private_names(text.format("_"))
+    assert not private_names(text.format(""))
 
 
 def test_public_names_are_there_and_documented():

@@ -206,7 +206,7 @@ def test_elements():
         assert atomic_number(symbol) == atomic_number(z) == z
     for text, z in (("Fe2+", 26), ("O-2", 8), ("Na+", 11), (" Ti4+ ", 22), ("T", 1)):
         assert atomic_number(text) == z
-    for wrong in ("fe", "Fe2", "2+", "X", "Dum", 0, 99, -1, 2.0, None, True):
+    for wrong in ("fe", "Fe2", "2+", "X", "Q", 0, 99, -1, 2.0, None, True):
         with pytest.raises(ValueError, match="no element with a form factor"):
             atomic_number(wrong, "there")
 

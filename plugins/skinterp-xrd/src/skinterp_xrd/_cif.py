@@ -229,8 +229,8 @@ def _sites(block: Any, gemmi: Any, displacements: bool) -> list[Site]:
             continue
         if occupancy < 0:
             raise ValueError(f"{who}: the occupancy must be positive, got {filled}.")
-        if flag.lower() == "dum":
-            raise ValueError(f"{who} is a dummy atom (calc flag 'dum'); leave it out.")
+        if flag.lower() == "dum":  # codespell:ignore dum
+            raise ValueError(f"{who} is flagged as a dummy atom; leave it out.")
         texts = [row[j] for j in range(3)]
         decimals = [_decimals(text) for text in texts]
         values = [_number(text, who, gemmi) for text in texts]
@@ -276,7 +276,7 @@ def _read_symbol(text: str, formula: set[str]) -> str:
     first, rest = match.groups()
     known = symbols()
     if rest:
-        # "Fe", "Ow"; "Wat" and "Dum" are no elements, nor do they begin with one.
+        # "Fe", "Ow"; "Wat" is no element, and does not stand for one.
         symbol = first + rest if len(rest) == 1 else ""
         symbol = ISOTOPES.get(symbol, symbol)
         return symbol if symbol in known else _GROUPS.get(symbol, "")
