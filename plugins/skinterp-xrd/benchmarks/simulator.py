@@ -332,7 +332,7 @@ def paper(python: str, databases: list[str]) -> dict[str, Any]:
             {
                 "crystal": name.partition("|")[0],
                 "peaks": len(find_peaks(crystal)),
-                "cosine": round(cosine, 6),
+                "1 - cosine": 1.0 - float(cosine),
                 "ours [ms]": seconds * 1e3,
                 "Pysimxrd [ms]": peer * 1e3,
                 "ratio": peer / seconds,
