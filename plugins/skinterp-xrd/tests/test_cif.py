@@ -259,10 +259,9 @@ def test_an_atom_without_a_name_is_refused_by_its_number():
 
 def test_a_dummy_flag_is_refused():
     columns = ("label", "fract_x", "fract_y", "fract_z", "calc_flag")
+    dummy = "C9 0.1 0.1 0.1 dum"  # codespell:ignore dum
     with pytest.raises(ValueError, match="site C9 is flagged as a dummy"):
-        read_cif(
-            cif("C1 0 0 0 d", "C9 0.1 0.1 0.1 dum", columns=columns)
-        )  # codespell:ignore dum
+        read_cif(cif("C1 0 0 0 d", dummy, columns=columns))
 
 
 WRONG = {
