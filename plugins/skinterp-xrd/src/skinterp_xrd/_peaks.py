@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skinterp.explanation import Explanation, make_axes, shorten
+from skinterp.explanation import Explanation
 from skinterp_xrd._conditions import COLUMNS, FACTORS, IDEAL_CONDITIONS, PLACE
 from skinterp_xrd._patterns import Beam, draws_of, finish, peaks_under, profile_of
 from skinterp_xrd._sticks import Peaks
@@ -265,49 +265,9 @@ class PowderPeaks(Explanation):
             What was drawn on: the first crystals, with the indices of their strongest
             peaks; each crystal's strongest peak is 1 high.
         """
-        n = min(len(self), MAX_SHOWN)
-        ax = make_axes(ax, 8.0, 1.0 + 1.1 * max(n, 1))
-        for i in range(n):
-            # the first on top
-            self._draw(ax, i, 1.4 * (n - 1 - i))
-        ax.set_yticks(
-            [1.4 * (n - 1 - i) + 0.3 for i in range(n)],
-            [shorten(self.labels[i], 24) for i in range(n)],
-        )
-        ax.tick_params(axis="y", length=0)
-        for side in ("top", "right", "left"):
-            ax.spines[side].set_visible(False)
-        ax.set_xlim(*self.two_theta_range)
-        ax.set_ylim(-0.05, 1.4 * n)
-        ax.set_xlabel("2θ (degrees)")
-        more = len(self) - n
-        ax.set_title("Bragg peaks" + (f" ({more} more crystals)" if more else ""))
-        return ax
+        from skinterp_xrd._peaks_plot import draw
 
-    def _draw(self, ax: Axes, i: int, base: float) -> None:
-        part = slice(*self.offsets[i : i + 2])
-        at = self.two_theta[part] + self.conditions[PLACE["zero_shift"]]
-        inside, height = self.in_range[part], self.intensity[part]
-        at, height, hkl = at[inside], height[inside], self.hkl[part][inside]
-        height = height / height.max() if len(height) else height
-        ax.vlines(at, base, base + height, color=f"C{i % 10}", linewidth=1.2)
-        ax.axhline(base, color="0.8", linewidth=0.6)
-        width = self.two_theta_range[1] - self.two_theta_range[0]
-        said: list[float] = []
-        for p in np.argsort(-height, kind="stable")[:MAX_PEAKS]:
-            # letters would lie over each other
-            if all(abs(at[p] - other) > 0.05 * width for other in said):
-                text = "".join(f"{v}" if v >= 0 else f"{-v}̄" for v in hkl[p])
-                ax.annotate(
-                    text,
-                    (at[p], base + height[p]),
-                    (0, 1),
-                    textcoords="offset points",
-                    ha="center",
-                    va="bottom",
-                    fontsize=7,
-                )
-                said.append(float(at[p]))
+        return draw(self, ax)
 
     def check_faithful(self, estimator: Any, X: Any) -> None:
         """Draw the patterns of the peaks told, and hold them against the simulator's.

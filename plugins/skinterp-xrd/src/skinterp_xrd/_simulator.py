@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
@@ -22,13 +20,13 @@ from skinterp.compat import (
     fit_context,
 )
 from skinterp_xrd._conditions import (
-    PLACE,
     draw_conditions,
     frame_of_conditions,
     ranges_of,
     rows_of_conditions,
 )
-from skinterp_xrd._patterns import PAPER_HIGHEST, Beam, pattern_of
+from skinterp_xrd._patterns import PAPER_HIGHEST, Beam
+from skinterp_xrd._rendering import Patterns, render
 from skinterp_xrd._sticks import CU_K_ALPHA, check_beam, find_peaks
 from skinterp_xrd._structures import Structure, as_structures
 
@@ -36,11 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from skinterp.explanation import Explanation
-
-# Patterns that a thread makes before it comes back for more.
-CHUNK = 16
-
-Patterns = NDArray[np.float32]
 
 
 class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
@@ -405,28 +398,11 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
         groups: NDArray[np.int64],
         rows: NDArray[np.float64],
     ) -> Patterns:
-        """Simulate the patterns, in threads, in an order that does not matter."""
-        beam = self._beam()
         for name in ("n_jobs", "verbose"):
             check_parameter(self, name)
         if self.n_jobs == 0:
             raise ValueError("n_jobs must be None or an integer other than 0, got 0.")
-        starts = range(0, len(rows), CHUNK)
-        work = (
-            delayed(_chunk)(
-                [structures[i] for i in groups[s : s + CHUNK]],
-                rows[s : s + CHUNK],
-                beam,
-            )
-            for s in starts
-        )
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        patterns = np.empty((len(rows), beam.n_points), dtype=np.float32)
-        results = _bar(parallel(work), len(starts), self.verbose)
-        for start, chunk in zip(starts, results, strict=True):
-            patterns[start : start + CHUNK] = chunk
-        _warn_of_empty(patterns, structures, groups, rows, beam)
-        return patterns
+        return render(structures, groups, rows, self._beam(), self.n_jobs, self.verbose)
 
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
@@ -451,41 +427,6 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-def _chunk(
-    structures: Sequence[Structure], rows: NDArray[np.float64], beam: Beam
-) -> Patterns:
-    made = [pattern_of(s, row, beam) for s, row in zip(structures, rows, strict=True)]
-    return np.array(made, dtype=np.float32)
-
-
-def _bar(results: Iterable[Patterns], total: int, verbose: int) -> Iterator[Patterns]:
-    if not verbose:
-        return iter(results)
-    from tqdm import tqdm
-
-    return iter(tqdm(results, total=total, desc="patterns", unit="chunk"))
-
-
-def _warn_of_empty(
-    patterns: Patterns,
-    structures: Sequence[Structure],
-    groups: NDArray[np.int64],
-    rows: NDArray[np.float64],
-    beam: Beam,
-) -> None:
-    empty = np.flatnonzero(~patterns.any(axis=1))
-    if not len(empty):
-        return
-    first = empty[0]
-    shift = rows[first, PLACE["zero_shift"]]
-    warnings.warn(
-        f"{len(empty)} of {len(patterns)} patterns are zero, first that of structure "
-        f"{groups[first]} ({structures[groups[first]]!r}): no reflection is drawn "
-        f"between {beam.low:g} and {beam.high:g} degrees (zero shift {shift:.3g}).",
-        stacklevel=4,
-    )
 
 
 def _seed_from(random_state: Any) -> int:
