@@ -152,6 +152,34 @@ def _refuse(name: str, values: NDArray[np.float64], what: str) -> None:
     raise ValueError(f"{what} must be {limits}, got {values[~inside][0]:g}.")
 
 
+def is_random(conditions: Any) -> bool:
+    """Say whether a seed matters under conditions.
+
+    Parameters
+    ----------
+    conditions : object
+        As of `ranges_of`; for wrong ones, which are refused elsewhere, it does not.
+
+    Returns
+    -------
+    bool
+        True if a factor is drawn, or a peak or point is by one.
+
+    Examples
+    --------
+    >>> from skinterp_xrd._conditions import is_random
+    >>> is_random({"noise_ratio": 0.01}), is_random({"grain_size_nm": 5.0})
+    (True, False)
+    """
+    try:
+        ranges = ranges_of(conditions)
+    except ValueError:
+        return False
+    drawn = any(low < high for low, high in ranges.values())
+    own = ("orientation_low", "orientation_high", "background_ratio", "noise_ratio")
+    return drawn or any(ranges[name][1] > 0 for name in own)
+
+
 def draw_conditions(
     ranges: Mapping[str, tuple[float, float]], seeds: Iterable[np.random.SeedSequence]
 ) -> NDArray[np.float64]:

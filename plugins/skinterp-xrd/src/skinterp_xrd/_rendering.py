@@ -10,13 +10,61 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from skinterp_xrd._conditions import PLACE
-from skinterp_xrd._patterns import Beam, pattern_of
+from skinterp_xrd._patterns import PAPER_HIGHEST, Beam, pattern_of
+from skinterp_xrd._sticks import check_beam
 from skinterp_xrd._structures import Structure
 
 # Patterns that a thread makes before it comes back for more.
 CHUNK = 16
 
 Patterns = NDArray[np.float32]
+
+
+def beam_of(
+    wavelength: float,
+    two_theta: tuple[float, float],
+    step: float,
+    physics: str,
+    normalise: str | None,
+) -> Beam:
+    """Check that parameters go together, and make a beam of them.
+
+    Parameters
+    ----------
+    wavelength : float
+        In angstrom.
+    two_theta : tuple of float
+        First and last angle in degrees.
+    step : float
+        Above 0, in degrees.
+    physics : {"strict", "paper"}
+        Which profiles.
+    normalise : {"max100", "area"} or None
+        What is made of the intensities.
+
+    Returns
+    -------
+    Beam
+        What is measured.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, the value and what is allowed.
+    """
+    check_beam(wavelength, two_theta)
+    low, high = map(float, two_theta)
+    if physics == "paper" and high > PAPER_HIGHEST:
+        raise ValueError(
+            f"two_theta must end at {PAPER_HIGHEST:g} degrees at most with "
+            f"physics='paper', got {two_theta!r}."
+        )
+    if not step <= high - low:
+        raise ValueError(
+            f"step must be at most the range of two_theta, {high - low:g} degrees, "
+            f"got {step!r}."
+        )
+    return Beam(float(wavelength), low, high, float(step), physics, normalise)
 
 
 def render(

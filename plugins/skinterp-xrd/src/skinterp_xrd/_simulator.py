@@ -22,12 +22,13 @@ from skinterp.compat import (
 from skinterp_xrd._conditions import (
     draw_conditions,
     frame_of_conditions,
+    is_random,
     ranges_of,
     rows_of_conditions,
 )
-from skinterp_xrd._patterns import PAPER_HIGHEST, Beam
-from skinterp_xrd._rendering import Patterns, render
-from skinterp_xrd._sticks import CU_K_ALPHA, check_beam, find_peaks
+from skinterp_xrd._patterns import Beam
+from skinterp_xrd._rendering import Patterns, beam_of, render
+from skinterp_xrd._sticks import CU_K_ALPHA, find_peaks
 from skinterp_xrd._structures import Structure, as_structures
 
 if TYPE_CHECKING:
@@ -354,27 +355,8 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
     def _beam(self) -> Beam:
         for name in ("wavelength", "two_theta", "step", "physics", "normalise"):
             check_parameter(self, name)
-        check_beam(self.wavelength, self.two_theta)
-        low, high = map(float, self.two_theta)
-        if self.physics == "paper" and high > PAPER_HIGHEST:
-            raise ValueError(
-                f"two_theta must end at {PAPER_HIGHEST:g} degrees at most with "
-                f"physics='paper', got {self.two_theta!r}."
-            )
-        if not self.step < np.inf:
-            raise ValueError(f"step must be finite, got {self.step!r}.")
-        if self.step > high - low:
-            raise ValueError(
-                f"step must be at most the range of two_theta, {high - low:g} degrees, "
-                f"got {self.step!r}."
-            )
-        return Beam(
-            float(self.wavelength),
-            low,
-            high,
-            float(self.step),
-            self.physics,
-            self.normalise,
+        return beam_of(
+            self.wavelength, self.two_theta, self.step, self.physics, self.normalise
         )
 
     def _draw(self, n_structures: int, n_patterns: int) -> NDArray[np.float64]:
@@ -417,7 +399,7 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
         return SkinterpTags(
             input="structure",
             unit="structure",
-            stochastic=_is_random(self.conditions),
+            stochastic=is_random(self.conditions),
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -431,17 +413,6 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
 
 def _seed_from(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _is_random(conditions: Any) -> bool:
-    """Whether a seed matters; for wrong values, which fit refuses, it does not."""
-    try:
-        ranges = ranges_of(conditions)
-    except ValueError:
-        return False
-    drawn = any(low < high for low, high in ranges.values())
-    own = ("orientation_low", "orientation_high", "background_ratio", "noise_ratio")
-    return drawn or any(ranges[name][1] > 0 for name in own)
 
 
 def _at_least_one(n: Any, name: str) -> int:
