@@ -287,7 +287,7 @@ def profile_of(peaks: Peaks, row: Floats, beam: Beam) -> Floats:
     if beam.physics == "paper":
         # numpy.arange adds up this step, and where a point goes hangs on its rounding
         step = (beam.low + beam.step) - beam.low
-        grid = beam.low + step * np.arange(beam.n_points)
+        grid = beam.low + step * np.arange(beam.n_points, dtype=np.float64)
         return np.asarray(
             paper_profile(
                 two_theta, intensity, grid, beam.step, *sample, variance, *heights

@@ -231,7 +231,7 @@ def check_beam(wavelength: Any, two_theta_range: Any) -> None:
         ...
     ValueError: two_theta must be two angles, 0 <= low < high < 180, got (10, 190).
     """
-    if not (isinstance(wavelength, Real) and 0 < wavelength < np.inf):
+    if not (isinstance(wavelength, Real) and 0 < float(wavelength) < np.inf):
         raise ValueError(
             f"wavelength must be a finite number above 0 angstrom, got {wavelength!r}."
         )
