@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skinterp.additive._anova_tpnn_core import CONSTRAINTS, AdditiveNetwork
+from skinterp.additive._anova_tpnn_core import CONSTRAINTS, FEW_ROWS, AdditiveNetwork
 from skinterp.neural import NeuralClassifier, NeuralRegressor
 
 __all__ = ["ANOVATPNNClassifier", "ANOVATPNNRegressor"]
@@ -30,11 +30,13 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         curves leave, found by step functions on 16 x 16 cells; "all" takes all pairs.
     max_interactions : int, default=50
         Number of pairs that "auto" takes at most. None sets no limit.
-    n_bases : int, default=16
-        Products of logistic functions per term and member.
+    n_bases : int or "auto", default="auto"
+        By gradients, products of logistic functions per term and member; "auto" takes
+        16. By exact solution, logistic functions per feature, of which surfaces take
+        all products; "auto" takes up to 64.
     n_members : int, default=16
-        Number of networks that are trained side by side, from other starts, and
-        averaged term by term, so that there is one curve or surface per term.
+        By gradients, number of networks that are trained side by side, from other
+        starts, and averaged term by term.
     subsample : float in (0, 1], default=0.6
         Share of the training rows that each member sees.
     init_tau_scale : float or "mixed", default="mixed"
@@ -54,14 +56,15 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
         How strongly coefficients are pulled to zero: as by so many rows, as noisy as
         the loss that is left, that say zero; and ten times as strongly per further
         feature of a term.
-    solver : {"gradient", "exact"}, default="gradient"
-        Where coefficients come from. "exact" takes thresholds and widths, narrower
-        ones among them, from the training by gradients, for which few ``max_epochs``
-        do, then solves for all coefficients at once by ridge regression, for classes
-        by Newton steps; how strong the ridge is the validation rows say, and
-        ``term_penalty`` has no part in it. Several times faster and about as close.
-        It goes with neither ``monotone``, ``component_penalty``, terms of over two
-        features, ``partial_fit`` nor ``warm_start``.
+    solver : {"auto", "exact", "gradient"}, default="auto"
+        "exact" fixes the logistic functions, up to 64 per feature, and solves for all
+        coefficients at once by ridge regression, for classes by Newton steps. How
+        strong the ridge is for each term, the marginal likelihood of up to 2000 rows
+        says, so that terms without use vanish. It goes with neither ``monotone``,
+        ``component_penalty``, ``shared_basis``, ``callbacks``, ``warm_start``,
+        ``partial_fit`` nor terms of over two features, and ignores what concerns
+        members, epochs and rates. "gradient" trains logistic functions too. "auto" is
+        exact wherever that goes.
     batch_size : int or "auto", default="auto"
         Rows per step. "auto" takes an eighth of the rows, from 16 to 512.
     max_epochs, lr, optimizer, scheduler, validation_fraction : object
@@ -100,9 +103,10 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     rounded until the training is over; coefficients are those of functions scaled to
     unit variance; several outputs and classes share their logistic functions.
 
-    A step costs O(terms x bases x points) for curves, times points for pairs, plus one
-    look-up per row and term: hardly more for large batches. A prediction costs
-    O(n x terms x bases). With correlated features the variances of terms do not add up
+    An exact solution costs O(terms x 2000^2 + 2000^3) for the variances and a few dozen
+    steps of O(n x terms). A step by gradients costs O(terms x bases x points) for
+    curves, times points for pairs, plus one look-up per row and term. A prediction
+    costs O(n x terms x bases). With correlated features the variances of terms do not add up
     to that of the prediction.
 
     References
@@ -117,8 +121,7 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2]
-    >>> model = ANOVATPNNRegressor(n_members=2, max_epochs=30, random_state=0)
-    >>> model = model.fit(X, y)
+    >>> model = ANOVATPNNRegressor(random_state=0).fit(X, y)
     >>> model.terms_[:4]
     [(0,), (1,), (2,), (1, 2)]
     >>> parts = model.components(X)
@@ -126,6 +129,11 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     True
     """
 
+    _small: ClassVar[tuple[str, ...]] = (
+        *FEW_ROWS,
+        "check_regressor_multioutput",
+        "check_regressors_no_decision_function",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeuralRegressor._parameter_constraints,
         **CONSTRAINTS,
@@ -242,13 +250,17 @@ term_penalty, solver : object
     >>> from sklearn.datasets import load_iris
     >>> from skinterp.additive import ANOVATPNNClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = ANOVATPNNClassifier(order=1, n_members=2, random_state=0).fit(X, y)
+    >>> model = ANOVATPNNClassifier(order=1, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9
     True
     >>> model.explain().output
     'decision_function'
     """
 
+    _small: ClassVar[tuple[str, ...]] = (
+        *FEW_ROWS,
+        "check_classifier_data_not_an_array",
+    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeuralClassifier._parameter_constraints,
         **CONSTRAINTS,

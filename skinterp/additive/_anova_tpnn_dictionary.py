@@ -93,7 +93,8 @@ class DictionaryNet(nn.Module):
         """One term at all combinations of points of its features."""
         t = self.terms.index(tuple(term))
         sides = [
-            1 - torch.sigmoid((at.unsqueeze(-1) - self.t[j]) / self.tau[j]) / self.mean[j]
+            1
+            - torch.sigmoid((at.unsqueeze(-1) - self.t[j]) / self.tau[j]) / self.mean[j]
             for j, at in zip(term, axes, strict=True)
         ]
         if t < self.n_curves:

@@ -82,43 +82,40 @@ class Evidence:
 
     def _step(self) -> None:
         covariance = np.ones((self.n, self.n))  # of a constant
-        alive = np.flatnonzero(self.variance > NEGLIGIBLE * self.variance.sum())
+        alive = np.flatnonzero(
+            self.variance > NEGLIGIBLE * self.variance.sum()
+        ).tolist()
         for t in alive:
             covariance += self.variance[t] * self.kernel(self.terms[t])
         inverse, outer, misfit = self._solved(covariance)
         ratio = np.zeros_like(self.variance)
         for t in alive:
             kernel = self.kernel(self.terms[t])
-            ratio[t] = np.vdot(kernel, outer) / max(np.vdot(kernel, inverse), 1e-300)
+            expected = max(float(np.vdot(kernel, inverse)), 1e-300)
+            ratio[t] = float(np.vdot(kernel, outer)) / expected
         self.variance = self.variance * np.clip(ratio, 0, _FACTOR)
         self.noise *= misfit
 
     def _solved(self, covariance: Float) -> tuple[Float, Float, float]:
         """Sums over outputs: inverse covariance, outer product of its solutions."""
-        w, y = self.sample.weight, self.sample.target
+        sample = self.sample
         inverse, outer = np.zeros_like(covariance), np.zeros_like(covariance)
-        self.value = 0.0
-        up = down = 0.0
+        self.value = up = down = 0.0
         slope, curvature = self._slopes()
-        at = np.diag_indices(self.n)
-        for c in range(y.shape[1]):
-            noise = self.noise / (w * curvature[:, c])
+        for c in range(sample.target.shape[1]):
+            noise = self.noise / (sample.weight * curvature[:, c])
             target = self.fitted[:, c] + slope[:, c] / curvature[:, c]
-            if self.sample.n_classes == 0 and c:
-                solution = part @ target  # the same matrix for all outputs
-            else:
-                full = covariance.copy()
-                full[at] += noise
-                part, logdet = _inverse(full)
-                solution = part @ target
+            # numbers have the same matrix for all outputs
+            if sample.n_classes or c == 0:
+                part, logdet = _inverse(covariance, noise)
+            solution = part @ target
             inverse += part
             outer += np.multiply.outer(solution, solution)
-            self.value -= 0.5 * (target @ solution + logdet)
+            self.value -= 0.5 * float(target @ solution + logdet)
             up += float(solution**2 @ noise)
             down += float(np.diag(part) @ noise)
             self.fitted[:, c] = target - noise * solution
-        misfit = up / down if self.sample.n_classes == 0 else 1.0
-        return inverse, outer, misfit
+        return inverse, outer, 1.0 if sample.n_classes else up / down
 
     def _slopes(self) -> tuple[Float, Float]:
         """Downward gradient of the loss per row, and its curvature."""
@@ -133,12 +130,14 @@ class Evidence:
         return y - p, np.maximum(p * (1 - p), 1e-3)
 
 
-def _inverse(matrix: Float) -> tuple[Float, float]:
-    """Inverse and logarithm of the determinant of a positive definite matrix."""
-    factor, wrong = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
-    if wrong:
-        msg = "the covariance of the rows is not positive definite"
-        raise np.linalg.LinAlgError(msg)
+def _inverse(covariance: Float, noise: Float) -> tuple[Float, float]:
+    """Inverse and logarithm of the determinant, with the noise on the diagonal."""
+    full = covariance.copy()
+    full[np.diag_indices(len(full))] += noise
+    factor, wrong = lapack.dpotrf(full, lower=1, overwrite_a=1)
+    if wrong:  # noise that is lost in rounding beside the terms
+        noise = np.maximum(100 * noise, 1e-12 * np.trace(covariance))
+        return _inverse(covariance, noise)
     logdet = 2 * float(np.log(np.diag(factor)).sum())
     made, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
     lower = np.tril(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,15 +37,15 @@ def make_dictionary(grid: Mapping[str, Float], n_functions: int) -> Dictionary:
     """Put thresholds between levels, or where there are many, at equal ranks."""
     rows = []
     for points, weights in zip(grid["points"], grid["weights"], strict=True):
-        n = np.count_nonzero(weights)
+        n = int(np.count_nonzero(weights))
         rows.append(_thresholds(points[:n], weights[:n], n_functions))
     size = functions_needed(grid, n_functions)
     t, tau = np.zeros((len(rows), size)), np.ones((len(rows), size))
     for j, (place, width) in enumerate(rows):
-        n = len(place)
-        t[j, :n], tau[j, :n] = place, width
-        if n:
-            t[j, n:], tau[j, n:] = place[-1], width[-1]
+        count = len(place)
+        t[j, :count], tau[j, :count] = place, width
+        if count:
+            t[j, count:], tau[j, count:] = place[-1], width[-1]
     return Dictionary(t, tau, np.array([len(place) for place, _ in rows]))
 
 
@@ -60,7 +60,9 @@ def _thresholds(points: Float, weights: Float, limit: int) -> tuple[Float, Float
     if len(borders) > limit:
         ranks = np.cumsum(weights)[:-1]
         wanted = (np.arange(limit) + 0.5) / limit
-        borders = borders[np.unique(np.searchsorted(ranks, wanted).clip(max=len(ranks) - 1))]
+        borders = borders[
+            np.unique(np.searchsorted(ranks, wanted).clip(max=len(ranks) - 1))
+        ]
         gaps = np.diff(borders, prepend=points[0], append=points[-1])
         width = np.minimum(gaps[1:], gaps[:-1])
     else:
@@ -89,7 +91,7 @@ class Functions:
 
 
 def make_functions(
-    dictionary: Dictionary, grid: Mapping[str, Float]
+    dictionary: Dictionary, grid: Mapping[str, Float], *, straight: bool = False
 ) -> Functions:
     """Diagonalise a kernel within the span of the dictionary, centred on the data."""
     points, weights = grid["points"], grid["weights"]
@@ -102,11 +104,19 @@ def make_functions(
             continue
         at, w = points[j, :n], weights[j, :n]
         made = logistic((at[:, None] - dictionary.t[j, :k]) / dictionary.tau[j, :k])
-        share, functions, how = _diagonal(w @ made - made, w, _kernel(at))
+        share, functions, how = _diagonal(w @ made - made, w, _kernel(at, straight))
         r = len(share)
         sizes[j, :r], mix[j, :k, :r], values[j, :n, :r] = share, how, functions
         values[j, n:] = values[j, n - 1]
     return Functions(values, sizes, mix)
+
+
+def join(parts: Sequence[Functions]) -> Functions:
+    """Put functions of several kernels one after the other."""
+    names = ("values", "sizes", "mix")
+    return Functions(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    )
 
 
 def logistic(z: Float) -> Float:
@@ -114,8 +124,10 @@ def logistic(z: Float) -> Float:
     return np.asarray(1 / (1 + np.exp(-np.clip(z, -30, 30))))
 
 
-def _kernel(at: Float) -> Float:
+def _kernel(at: Float, straight: bool) -> Float:
     unit = (at - at[0]) / max(at[-1] - at[0], 1e-300)
+    if straight:
+        return np.multiply.outer(unit, unit)
     return np.asarray(np.exp(-np.abs(unit[:, None] - unit) / _LENGTH))
 
 

@@ -129,9 +129,7 @@ class Terms(nn.Module):
         self.beta.copy_(self.coefficients())
 
     @torch.no_grad()
-    def start(
-        self, ordered: Tensor, generator: torch.Generator, scale: Any
-    ) -> None:
+    def start(self, ordered: Tensor, generator: torch.Generator, scale: Any) -> None:
         """Draw thresholds at ranks of the data, widths in ranges of the feature."""
         n, bases = len(ordered), self.t.shape[2] // self.n_members
         draw = partial(torch.rand, generator=generator)
@@ -263,9 +261,7 @@ class TensorProductNet(nn.Module):
 
     # -- the start --------------------------------------------------------------------
     @torch.no_grad()
-    def start(
-        self, X: Tensor, generator: torch.Generator, scale: Any
-    ) -> None:
+    def start(self, X: Tensor, generator: torch.Generator, scale: Any) -> None:
         """Draw the first bases from the rows, coefficients near zero."""
         ordered = X.sort(dim=0).values
         for block in self.blocks():

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
 
+from skinterp.additive._anova_tpnn_design import Design, Preconditioner
 from skinterp.additive._anova_tpnn_evidence import (
     NEGLIGIBLE,
     Evidence,
@@ -19,6 +20,7 @@ from skinterp.additive._anova_tpnn_evidence import (
 from skinterp.additive._anova_tpnn_kernels import (
     Functions,
     codes_of,
+    join,
     make_dictionary,
     make_functions,
 )
@@ -30,10 +32,8 @@ Term = tuple[int, ...]
 
 # Rows from which variances are learnt; elements of the covariances that are held
 # meanwhile; steps.
-_ROWS, _HELD = 1200, 2**26
+_ROWS, _HELD = 2000, 2**26
 _STEPS = 7
-# The strongest coefficients, for which the preconditioner is exact.
-_STRONG = 600
 # Conjugate gradients: steps, and how small the residual becomes.
 _CG_STEPS, _ENOUGH = 300, 1e-3
 # Newton steps, and the largest change of an output that ends them.
@@ -62,119 +62,6 @@ class Solution:
     curves: Float
     surfaces: Float
     intercept: Float
-    variances: Float
-    noise: float
-
-
-class Design:
-    """The linear map from coefficients of unit prior variance to outputs at rows.
-
-    A vector, of shape (n_coefficients, n_outputs), holds the coefficients of curves, of
-    surfaces, and the intercept. Terms are taken one by one: their tables stay in the
-    processor's cache, and their number is small.
-    """
-
-    def __init__(
-        self,
-        functions: Functions,
-        terms: Sequence[Term],
-        variances: Float,
-        codes: NDArray[np.int64],
-    ) -> None:
-        scaled = functions.values * np.sqrt(functions.sizes)[:, None]
-        self.scaled, self.terms = scaled, list(terms)
-        self.root = np.sqrt(variances)
-        self.n, self.points, self.width = len(codes), *scaled.shape[1:]
-        self.codes = [
-            codes[:, t[0]] if len(t) == 1 else codes[:, t[0]] * self.points + codes[:, t[1]]
-            for t in terms
-        ]
-        counts = [self.width ** len(term) for term in terms]
-        ends = np.cumsum([0, *counts])
-        self.places = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-        self.size = int(ends[-1]) + 1
-        prior = [np.zeros(0)]
-        for term, root in zip(terms, self.root, strict=True):
-            prior.append(root**2 * self._sizes(functions, term))
-        self.prior = np.concatenate(prior)
-
-    @staticmethod
-    def _sizes(functions: Functions, term: Term) -> Float:
-        made = functions.sizes[term[0]]
-        for j in term[1:]:
-            made = np.multiply.outer(made, functions.sizes[j]).ravel()
-        return made
-
-    def outputs(self, vector: Float) -> Float:
-        """Outputs of shape (n_rows, n_outputs)."""
-        made = np.tile(vector[-1], (self.n, 1))
-        for c in range(vector.shape[1]):
-            for term, codes, place, root in self._parts():
-                part = root * vector[place, c]
-                if len(term) == 1:
-                    table = self.scaled[term[0]] @ part
-                else:
-                    part = part.reshape(self.width, self.width)
-                    table = (self.scaled[term[0]] @ part @ self.scaled[term[1]].T).ravel()
-                made[:, c] += table[codes]
-        return made
-
-    def transposed(self, rows: Float) -> Float:
-        """Transposed map, from numbers per row and output."""
-        made = np.zeros((self.size, rows.shape[1]))
-        for c in range(rows.shape[1]):
-            column = np.ascontiguousarray(rows[:, c])
-            for term, codes, place, root in self._parts():
-                table = np.bincount(codes, column, self.points ** len(term))
-                if len(term) == 1:
-                    part = self.scaled[term[0]].T @ table
-                else:
-                    table = table.reshape(self.points, self.points)
-                    part = self.scaled[term[0]].T @ table @ self.scaled[term[1]]
-                made[place, c] = root * part.ravel()
-        made[-1] = rows.sum(axis=0)
-        return made
-
-    def _parts(self) -> Any:
-        return zip(self.terms, self.codes, self.places, self.root, strict=True)
-
-    def columns(self, chosen: NDArray[np.int64]) -> Float:
-        """Some columns of the map, and that of the intercept."""
-        made = np.ones((self.n, len(chosen) + 1))
-        for k, at in enumerate(chosen):
-            t = next(i for i, p in enumerate(self.places) if p.start <= at < p.stop)
-            term, inside = self.terms[t], int(at) - self.places[t].start
-            if len(term) == 1:
-                table = self.scaled[term[0]][:, inside]
-            else:
-                a, b = divmod(inside, self.width)
-                table = np.multiply.outer(
-                    self.scaled[term[0]][:, a], self.scaled[term[1]][:, b]
-                ).ravel()
-            made[:, k] = self.root[t] * table[self.codes[t]]
-        return made
-
-
-class Preconditioner:
-    """Approximate inverse of the curvature: exact among the strongest coefficients.
-
-    The others are as if functions of different features were uncorrelated.
-    """
-
-    def __init__(self, design: Design, weight: Float, pull: float) -> None:
-        strong = np.argsort(-design.prior, kind="stable")[:_STRONG]
-        self.strong = np.sort(strong[design.prior[strong] > 0])
-        self.at = np.append(self.strong, design.size - 1)
-        A = design.columns(self.strong)
-        block = (A * weight[:, None]).T @ A
-        block[np.diag_indices(len(block))] += pull
-        self.factor = cho_factor(block)
-        self.rest = 1 / (np.append(design.prior, 1.0) * weight.sum() + pull)
-
-    def __call__(self, vector: Float) -> Float:
-        made = vector * self.rest[:, None]
-        made[self.at] = cho_solve(self.factor, vector[self.at])
-        return made
 
 
 def conjugate_gradients(
@@ -254,27 +141,50 @@ def solve_terms(
 ) -> Solution:
     """Fit all terms: variances by the evidence, then the coefficients."""
     dictionary = make_dictionary(grid, n_functions)
-    functions = make_functions(dictionary, grid)
-    codes = codes_of(rows.Z, grid)
-    variances, noise = choose_variances(rows, codes, terms, functions, rng)
+    functions = join(
+        [make_functions(dictionary, grid, straight=kind) for kind in (False, True)]
+    )
+    codes = np.tile(codes_of(rows.Z, grid), 2)
+    # straight parts of curves have variances of their own, as of further features
+    d = rows.Z.shape[1]
+    parts = list(enumerate(terms)) + [
+        (t, (term[0] + d,))
+        for t, term in enumerate(terms)
+        if len(term) == 1 and dictionary.used[term[0]] > 1
+    ]
+    variances, noise = choose_variances(
+        rows, codes, [virtual for _, virtual in parts], functions, rng
+    )
     alive = np.flatnonzero(variances > NEGLIGIBLE * variances.sum())
-    design = Design(functions, [terms[t] for t in alive], variances[alive], codes)
-    vector = solve(design, rows, noise)
-    outputs, size = rows.target.shape[1], dictionary.t.shape[1]
+    parts = [parts[i] for i in alive]
+    design = Design(functions, [v for _, v in parts], variances[alive], codes)
+    curves, surfaces, intercept = mixed(
+        solve(design, rows, noise), design, parts, functions, terms
+    )
+    return Solution(dictionary.t, dictionary.tau, curves, surfaces, intercept)
+
+
+def mixed(
+    vector: Float,
+    design: Design,
+    parts: Sequence[tuple[int, Term]],
+    functions: Functions,
+    terms: Sequence[Term],
+) -> tuple[Float, Float, Float]:
+    """Coefficients of the logistic functions, and the intercept."""
+    outputs, size = vector.shape[1], functions.mix.shape[1]
     n_curves = sum(len(term) == 1 for term in terms)
     curves = np.zeros((n_curves, size, outputs))
     surfaces = np.zeros((len(terms) - n_curves, size, size, outputs))
     mix = functions.mix * np.sqrt(functions.sizes)[:, None]
-    for t, place, root in zip(alive, design.places, design.root, strict=True):
-        term, part = terms[t], root * vector[place]
+    for (t, term), place, root in zip(parts, design.places, design.root, strict=True):
+        part = root * vector[place]
         if len(term) == 1:
-            curves[t] = mix[term[0]] @ part
+            curves[t] += mix[term[0]] @ part
         else:
             part = np.tensordot(mix[term[0]], part.reshape(size, size, -1), 1)
             surfaces[t - n_curves] = np.einsum("lb,kbc->klc", mix[term[1]], part)
-    return Solution(
-        dictionary.t, dictionary.tau, curves, surfaces, vector[-1], variances, noise
-    )
+    return curves, surfaces, vector[-1]
 
 
 def choose_variances(
@@ -320,7 +230,9 @@ def solve_module(module: Any, data: Any, grid: Mapping[str, Float]) -> Solution:
     rows = Rows(np.concatenate(Z), y, np.concatenate(weight), data.n_classes)
     seed = int(data.generator.initial_seed() % 2**32)
     rng = np.random.RandomState(seed)
-    return solve_terms(rows, module.terms, grid, module.mean.shape[1], rng)
+    # the last digits would depend on the number of threads
+    with threadpool_limits(limits=1, user_api="blas"):
+        return solve_terms(rows, module.terms, grid, module.mean.shape[1], rng)
 
 
 def as_float(tensor: Any) -> Float:
