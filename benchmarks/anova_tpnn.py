@@ -297,7 +297,7 @@ def _refitted(how: Callable[..., dict[str, Any]], refits: int) -> dict[str, Any]
     return {**result, "CPU s per fit": cpu / refits}
 
 
-def known(seeds: Any = (0, 1, 2)) -> dict[str, Any]:
+def known(seeds: Any = SEEDS) -> dict[str, Any]:
     """Functions whose decomposition is known, and the breast cancer data."""
     rows = []
     for seed in seeds:

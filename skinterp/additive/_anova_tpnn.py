@@ -106,8 +106,8 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     An exact solution costs O(terms x 2000^2 + 2000^3) for the variances and a few dozen
     steps of O(n x terms). A step by gradients costs O(terms x bases x points) for
     curves, times points for pairs, plus one look-up per row and term. A prediction
-    costs O(n x terms x bases). With correlated features the variances of terms do not add up
-    to that of the prediction.
+    costs O(n x terms x bases). With correlated features the variances of terms do not
+    add up to that of the prediction.
 
     References
     ----------
@@ -260,6 +260,7 @@ term_penalty, solver : object
     _small: ClassVar[tuple[str, ...]] = (
         *FEW_ROWS,
         "check_classifier_data_not_an_array",
+        "check_classifiers_one_label_sample_weights",
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeuralClassifier._parameter_constraints,
