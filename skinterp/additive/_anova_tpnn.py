@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skinterp.additive._anova_tpnn_core import CONSTRAINTS, FEW_ROWS, AdditiveNetwork
+from skinterp.additive._anova_tpnn_core import CONSTRAINTS, AdditiveNetwork
 from skinterp.neural import NeuralClassifier, NeuralRegressor
 
 __all__ = ["ANOVATPNNClassifier", "ANOVATPNNRegressor"]
@@ -129,11 +129,6 @@ class ANOVATPNNRegressor(AdditiveNetwork, NeuralRegressor):
     True
     """
 
-    _small: ClassVar[tuple[str, ...]] = (
-        *FEW_ROWS,
-        "check_regressor_multioutput",
-        "check_regressors_no_decision_function",
-    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeuralRegressor._parameter_constraints,
         **CONSTRAINTS,
@@ -257,11 +252,6 @@ term_penalty, solver : object
     'decision_function'
     """
 
-    _small: ClassVar[tuple[str, ...]] = (
-        *FEW_ROWS,
-        "check_classifier_data_not_an_array",
-        "check_classifiers_one_label_sample_weights",
-    )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **NeuralClassifier._parameter_constraints,
         **CONSTRAINTS,
