@@ -48,6 +48,7 @@ def match_cases(
     s1, s2 = np.zeros(longest + 1), np.zeros(longest + 1)
     mean, scale, exact = np.empty(longest), np.empty(longest), np.empty(longest)
     work = _work_space(longest)
+    coordinates, base, weight, shift, slack, bound, top, places = work
     for i in range(first, last):
         size = lengths[i]
         for g in range(len(sizes)):
@@ -63,16 +64,25 @@ def match_cases(
                 if n > DIRECT:
                     _project(s1, n, edges[g], mean, scale, windows, work)
             for k in range(starts[g], starts[g + 1]):
-                shape = shapes[begins[k] : begins[k + 1]]
+                o = begins[k]
                 if windows <= 0:
-                    d, at = _match_short(x, shape, flat[i, c])
+                    d, at = _match_short(x, shapes[o : o + n], flat[i, c])
                     at = -at
                 elif is_flat[k]:
                     d, at = _match_flat(scale, windows)
                 else:
-                    shape32 = fine[begins[k] : begins[k + 1]]
-                    low = _bound(x32, shape32, parts[k], windows, work)
-                    d, at = _nearest(x, shape, mean, scale, windows, low, work, exact)
+                    if n <= DIRECT:
+                        _correlate(x32, fine, o, n, windows, bound)
+                        low = _to_products(0, windows, weight, shift, slack, bound)
+                    else:
+                        _coarse(base, coordinates, parts, k, windows, bound)
+                        low = _refine_best(
+                            x32, fine, o, n, windows, weight, shift, slack, bound, top
+                        )
+                    d, at = _nearest(
+                        x, shapes[o : o + n], mean, scale, windows, low, bound, places,
+                        exact,
+                    )
                 distance[i - first, k] = d
                 if len(location) > 0:
                     location[i - first, k] = at
@@ -198,19 +208,20 @@ def _segment(
 
 
 @njit(cache=True, nogil=True)
-def _bound(x: Any, shape: Any, part: Any, windows: int, work: Any) -> Any:
-    """Fill bounds of the products with windows, tight where it matters.
+def _refine_best(
+    x: Any, shapes: Any, o: int, n: int, windows: int, weight: Any, shift: Any,
+    slack: Any, bound: Any, top: Any,
+) -> Any:
+    """Make the bounds tight where they matter: in blocks that may hold the nearest.
 
     Gives a product that one of the windows has for sure. Blocks of windows whose
     coarse bound is below it keep that bound.
     """
-    coordinates, base, _, _, _, bound, top, _ = work
-    if len(shape) <= DIRECT:
-        return _refine(x, shape, 0, windows, work)
-    _coarse(base, coordinates, part, windows, bound)
     blocks = (windows + BLOCK - 1) // BLOCK
     best = _block_maxima(bound, windows, top)
-    low = _refine(x, shape, best * BLOCK, min(windows, (best + 1) * BLOCK), work)
+    first, last = best * BLOCK, min(windows, (best + 1) * BLOCK)
+    _correlate(x[first:], shapes, o, n, last - first, bound[first:])
+    low = _to_products(first, last, weight, shift, slack, bound)
     top[best] = -np.inf
     b = 0
     while b < blocks:
@@ -218,28 +229,22 @@ def _bound(x: Any, shape: Any, part: Any, windows: int, work: Any) -> Any:
         while e < blocks and top[e] >= low:
             e += 1
         if e > b:
-            low = max(low, _refine(x, shape, b * BLOCK, min(windows, e * BLOCK), work))
+            first, last = b * BLOCK, min(windows, e * BLOCK)
+            _correlate(x[first:], shapes, o, n, last - first, bound[first:])
+            low = max(low, _to_products(first, last, weight, shift, slack, bound))
         b = e + 1
     return low
 
 
-@njit(cache=True, nogil=True)
-def _refine(x: Any, shape: Any, first: int, last: int, work: Any) -> Any:
-    """Replace the coarse bounds of some windows; gives the best sure product."""
-    _, _, weight, shift, slack, bound, _, _ = work
-    whole = (last - first + LANES - 1) // LANES * LANES
-    _correlate(x[first:], shape, whole, bound[first:])
-    return _to_products(first, last, weight, shift, slack, bound)
-
-
 @njit(cache=True, nogil=True, fastmath=_REORDERED)
-def _coarse(base: Any, coordinates: Any, part: Any, windows: int, bound: Any) -> None:
-    p = part[N_SEGMENTS]
-    rest = coordinates[N_SEGMENTS]
+def _coarse(
+    base: Any, coordinates: Any, parts: Any, k: int, windows: int, bound: Any
+) -> None:
+    p = parts[k, N_SEGMENTS]
     for d in range(windows):
-        bound[d] = base[d] + p * rest[d]
+        bound[d] = base[d] + p * coordinates[N_SEGMENTS, d]
     for s in range(0, N_SEGMENTS, 4):
-        p0, p1, p2, p3 = part[s], part[s + 1], part[s + 2], part[s + 3]
+        p0, p1, p2, p3 = parts[k, s], parts[k, s + 1], parts[k, s + 2], parts[k, s + 3]
         for d in range(windows):
             bound[d] += (
                 p0 * coordinates[s, d]
@@ -268,26 +273,29 @@ def _largest(values: Any, first: int, last: int) -> Any:
 
 
 @njit(cache=True, nogil=True, fastmath=_REORDERED)
-def _correlate(x: Any, shape: Any, windows: int, out: Any) -> None:
-    """Scalar products of a shapelet with raw windows, eight points at a time."""
-    n = len(shape)
+def _correlate(x: Any, shapes: Any, o: int, n: int, windows: int, out: Any) -> None:
+    """Scalar products of the shapelet at ``o`` with raw windows, eight points at a time.
+
+    Windows are rounded up to whole vectors; those beyond the last are of no use.
+    """
+    windows = (windows + LANES - 1) // LANES * LANES
     for d in range(windows):
         out[d] = np.float32(0.0)
     j = 0
     while j + 8 <= n:
-        a0, a1, a2, a3 = shape[j], shape[j + 1], shape[j + 2], shape[j + 3]
-        a4, a5, a6, a7 = shape[j + 4], shape[j + 5], shape[j + 6], shape[j + 7]
-        y = x[j:]
+        i = o + j
+        a0, a1, a2, a3 = shapes[i], shapes[i + 1], shapes[i + 2], shapes[i + 3]
+        a4, a5, a6, a7 = shapes[i + 4], shapes[i + 5], shapes[i + 6], shapes[i + 7]
         for d in range(windows):
-            out[d] += (
-                a0 * y[d] + a1 * y[d + 1] + a2 * y[d + 2] + a3 * y[d + 3]
-            ) + (a4 * y[d + 4] + a5 * y[d + 5] + a6 * y[d + 6] + a7 * y[d + 7])
+            t = j + d
+            out[d] += (a0 * x[t] + a1 * x[t + 1] + a2 * x[t + 2] + a3 * x[t + 3]) + (
+                a4 * x[t + 4] + a5 * x[t + 5] + a6 * x[t + 6] + a7 * x[t + 7]
+            )
         j += 8
     while j < n:
-        a0 = shape[j]
-        y = x[j:]
+        a0 = shapes[o + j]
         for d in range(windows):
-            out[d] += a0 * y[d]
+            out[d] += a0 * x[j + d]
         j += 1
 
 
@@ -306,10 +314,10 @@ def _to_products(
 
 @njit(cache=True, nogil=True)
 def _nearest(
-    x: Any, shape: Any, mean: Any, scale: Any, windows: int, low: Any, work: Any, exact: Any
+    x: Any, shape: Any, mean: Any, scale: Any, windows: int, low: Any,
+    bound: Any, places: Any, exact: Any,
 ) -> Any:
     """Measure the windows that may be the nearest; its distance and its offset."""
-    bound, places = work[5], work[7]
     n, count, least = len(shape), 0, np.inf
     for b in range(0, windows, BLOCK):
         e = min(windows, b + BLOCK)
@@ -317,7 +325,7 @@ def _nearest(
             continue
         for d in range(b, e):
             if bound[d] >= low:
-                exact[count] = _squares(x, d, shape, mean[d], scale[d])
+                exact[count] = _squares(x[d:], shape, mean[d], scale[d])
                 least = min(least, exact[count])
                 places[count] = d
                 count += 1
@@ -331,11 +339,10 @@ def _nearest(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _squares(x: Any, start: int, shape: Any, mean: float, scale: float) -> float:
-    y = x[start : start + len(shape)]
+def _squares(x: Any, shape: Any, mean: float, scale: float) -> float:
     total = 0.0
     for j in range(len(shape)):
-        total += (shape[j] - (y[j] - mean) * scale) ** 2
+        total += (shape[j] - (x[j] - mean) * scale) ** 2
     return total
 
 
@@ -358,7 +365,7 @@ def _match_short(x: Any, shape: Any, flat: float) -> Any:
     for d in range(len(shape) - n + 1):
         m, spread = _moments(shape, d, n)
         scale = 0.0 if spread <= 1e-20 * n else math.sqrt(n / spread)
-        value = math.sqrt(_squares(shape, d, query, m, scale) / n)
+        value = math.sqrt(_squares(shape[d:], query, m, scale) / n)
         if value < best - TIE:
             best, at = value, d
     return best, at

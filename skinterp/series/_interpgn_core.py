@@ -1,0 +1,427 @@
+"""What the estimators with learnt shapelets share: inputs, losses, explanations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Integral as AnyInteger
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skinterp.base import ExplainableMixin, SkinterpTags
+from skinterp.compat import (
+    Integral,
+    Interval,
+    Real,
+    StrOptions,
+    check_is_fitted,
+    validate_data,
+)
+from skinterp.neural import NeuralEstimator
+from skinterp.series._containers import PADS, as_series, check_channels
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+    from skinterp.explanation import ShapeletRules
+    from skinterp.neural import Batch, TrainingData
+
+__all__ = ["CONSTRAINTS", "LENGTHS", "ShapeletNetwork"]
+
+Floats = NDArray[np.float64]
+
+#: Lengths of the shapelets as shares of the series.
+LENGTHS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+#: Shortest shapelet.
+_SHORTEST = 3
+#: Series so long are matched at some of the offsets only.
+_LONG = 3000
+#: Numbers that an evaluation may hold at once.
+_BUDGET = 2**24
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_shapelets": [Interval(Integral, 1, None, closed="left")],
+    "lengths": ["array-like"],
+    "epsilon": [Interval(Real, 0, None, closed="neither")],
+    "distance": [StrOptions({"l1", "l2", "cosine", "pearson"})],
+    "lambda_reg": [Interval(Real, 0, None, closed="left")],
+    "lambda_div": [Interval(Real, 0, None, closed="left")],
+    "nonnegative_rules": ["boolean"],
+    "pad": [StrOptions(set(PADS)), None],
+}
+
+
+class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
+    """Series in, predicates and rules inside, and a deep network beside them or not."""
+
+    explains: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "global": ("shapelet-rules",),
+        "local": ("shapelet-rules",),
+    }
+
+    n_shapelets: int
+    lengths: Any
+    epsilon: float
+    distance: str
+    lambda_reg: float
+    lambda_div: float
+    nonnegative_rules: bool
+    pad: str | None
+    # what the bottleneck alone has no use for
+    deep: Any = None
+    beta: float = 0.0
+    beta_schedule: str = "constant"
+    gate_threshold: float = 1.0
+
+    _numeric: ClassVar[bool] = False
+
+    # -- inputs -----------------------------------------------------------------------
+    def _validate_training(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        series = as_series(X, min_length=_SHORTEST)
+        if reset:
+            array = series.to_array(pad=self.pad)
+            self.n_channels_, self.n_timepoints_in_ = array.shape[1:]
+            self.channel_names_ = series.channel_names
+        else:
+            array = self._validate_X(series)
+        return array, self._checked_target(len(array), y)
+
+    def _checked_target(self, n: int, y: Any) -> Any:
+        """Check y as scikit-learn does for tables."""
+        _, y = validate_data(self, np.zeros((n, 1)), y, y_numeric=self._numeric)
+        del self.n_features_in_
+        return y
+
+    def _validate_X(self, X: Any) -> Floats:
+        series = as_series(X)
+        check_channels(series, self.n_channels_)
+        array: Floats = series.to_array(self.n_timepoints_in_, self.pad)
+        return array
+
+    def _fit_inputs(self, X: Floats, y: Any, sample_weight: Any) -> None:
+        size = np.abs(X).max(axis=(0, 2))
+        size[size == 0] = 1.0
+        unit = X / size[:, None]  # squares of huge values would overflow
+        mean = np.average(unit.mean(axis=2), axis=0, weights=sample_weight)
+        rest = ((unit - mean[:, None]) ** 2).mean(axis=2)
+        scale = np.sqrt(np.average(rest, axis=0, weights=sample_weight))
+        self.channel_mean_ = mean * size
+        self.channel_scale_ = np.where(scale > 1e-10, scale, 1.0) * size
+
+    def _transform_inputs(self, X: Floats) -> tuple[Floats, ...]:
+        """Give each series off its mean and scale; for the deep expert only the whole set.
+
+        Both are done here in float64, so that series far from zero lose nothing.
+        """
+        shapes = normalise(X)
+        if not self._is_mixed():
+            return (shapes,)
+        half = X / 2 - self.channel_mean_[:, None] / 2
+        return shapes, np.clip(2 * (half / self.channel_scale_[:, None]), -1e6, 1e6)
+
+    def _is_mixed(self) -> bool:
+        """Say whether there is a deep expert; once fitted, parameters say no more."""
+        fitted = getattr(self, "module_config_", None)
+        return (self.deep if fitted is None else fitted["deep"]) is not None
+
+    # -- module -----------------------------------------------------------------------
+    def _module_config(self, data: TrainingData) -> dict[str, Any]:
+        n = self.n_timepoints_in_
+        lengths = points_of(self.lengths, n)
+        return {
+            "n_channels": self.n_channels_,
+            "n_timepoints": n,
+            "lengths": lengths,
+            "strides": tuple(stride_of(length, n) for length in lengths),
+            "n_shapelets": int(self.n_shapelets),
+            "epsilon": float(self.epsilon),
+            "distance": self.distance,
+            "n_classes": self._n_classes(),
+            "regression": data.n_classes == 0,
+            "deep": self.deep,
+            "gate_threshold": float(self.gate_threshold),
+        }
+
+    def _n_classes(self) -> int:
+        """Count the classes that the gate distinguishes."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _build_module(config: Mapping[str, Any]) -> Module:
+        from skinterp.series._interpgn_module import InterpGN
+
+        return InterpGN(config)
+
+    def _initialise(self, module: Any, data: TrainingData) -> None:
+        if self.nonnegative_rules:
+            module.make_nonnegative()
+
+    # -- losses -----------------------------------------------------------------------
+    def _expert_losses(self, module: Any, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Loss of each row by the mixed output, and by the shapelets alone."""
+        mixed, own, _, _ = module.experts(*batch.inputs)
+        target = batch.target
+        losses = (self._loss(module.columns(o), target) for o in (mixed, own))
+        return next(losses), next(losses)
+
+    def _beta_at(self, epoch: int, max_epochs: int) -> float:
+        """Weight of the loss of the shapelets alone."""
+        done = epoch / max_epochs
+        share = {
+            "constant": 1.0,
+            "cosine": (1 + math.cos(math.pi * done)) / 2,
+            "linear": 1 - done,
+        }[self.beta_schedule]
+        return self.beta * share
+
+    def _training_loss(self, module: Any, batch: Batch) -> Tensor:
+        if self.nonnegative_rules:  # after the step before
+            module.make_nonnegative()
+        mixed, own = self._expert_losses(module, batch)
+        loss = batch.mean(mixed)
+        if module.deep is not None:
+            loss = loss + self._beta_at(batch.epoch, batch.max_epochs) * batch.mean(own)
+        total: Tensor = loss + module.penalty(self.lambda_reg, self.lambda_div)
+        return total
+
+    def _validation_loss(self, module: Any, batch: Batch) -> Tensor:
+        """Both losses, equally in each epoch: the deep expert alone is done too early."""
+        import torch
+
+        threshold, module.gate_threshold = module.gate_threshold, 1.0
+        rows = self._rows_at_once()
+        pairs = zip(*(part.split(rows) for part in batch.inputs), strict=True)
+        targets = batch.target.split(rows)
+        parts = [
+            self._expert_losses(module, type(batch)(inputs, target))
+            for inputs, target in zip(pairs, targets, strict=True)
+        ]
+        module.gate_threshold = threshold
+        mixed, own = (torch.cat(losses) for losses in zip(*parts, strict=True))
+        if module.deep is None:
+            return batch.mean(mixed)
+        return batch.mean(mixed) + self.beta * batch.mean(own)
+
+    def _end_of_epoch(self, module: Any, data: TrainingData, epoch: int) -> None:
+        if self.nonnegative_rules:
+            module.make_nonnegative()
+
+    def _rows_at_once(self) -> int:
+        width = max(self.n_channels_ * self.n_shapelets, 256 if self._is_mixed() else 1)
+        return max(1, _BUDGET // (width * self.n_timepoints_in_))
+
+    # -- the fitted model -------------------------------------------------------------
+    def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.shapelets_ = []
+        for i in range(len(self.module_config_["lengths"])):
+            bank = self.weights_[f"banks.{i}.weight"].astype(np.float64)
+            for c, k in np.ndindex(bank.shape[:2]):
+                shape = {"channel": c, "length": bank.shape[2], "index": k}
+                self.shapelets_.append({"values": bank[c, k].copy(), **shape})
+        self.rules_, self.base_ = self._read_rules()
+        p = self._matches(X)[0]
+        self.mean_predicates_ = np.average(p, axis=0, weights=sample_weight)
+        self.quality_ = self._quality(X, y)
+
+    def _read_rules(self) -> tuple[Floats, Floats]:
+        """Weights of the predicates, (n_targets, J), and what is added to the sum."""
+        weights = self.weights_["rules.weight"].astype(np.float64)
+        return weights, np.zeros(len(weights))
+
+    def _quality(self, X: Floats, y: Any) -> dict[str, float]:
+        """Measure how readable the rules are; only the share and the error need X."""
+        size = np.abs(self.rules_)
+        share = self._experts(X)[1]
+        return {
+            "mean_share": float(share.mean()),
+            "sd_share": float(share.std()),
+            "weights_above_0.1": float((size > 0.1).mean()),
+            "weights_above_0.5": float((size > 0.5).mean()),
+            "weights_above_1": float((size > 1).mean()),
+            "largest_weight": float(size.max()),
+            "gini": gini(size),
+            "gini_positive": gini(np.maximum(self.rules_, 0)),
+        }
+
+    def quality(self, X: Any, y: Any) -> dict[str, float]:
+        """Measure how far the model can be read.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_cases, n_channels, n_timepoints)
+            The series.
+        y : array-like of shape (n_cases,)
+            Their labels or targets.
+
+        Returns
+        -------
+        dict of str to float
+            Mean and deviation of the share that the shapelets decide; how the weights
+            of the rules are spread: shares above a size, the largest, their Gini
+            index; of classifiers the shapelet error: over cases that are predicted
+            rightly the mean of distance times positive weight for the label, lower is
+            better.
+        """
+        check_is_fitted(self)
+        array = self._validate_X(X)
+        return self._quality(array, self._checked_target(len(array), y))
+
+    def _matches(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+        """Predicates, least distances and first points of the windows, (n, J) each."""
+
+        def call(module: Any, x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+            found: tuple[Tensor, ...] = module.predicates(x)
+            return found
+
+        found: tuple[Any, ...] = self._evaluate(X, call, self._rows_at_once())
+        return found
+
+    def _experts(self, X: Floats) -> tuple[Floats, Floats]:
+        """Output of the shapelets alone, as the module has it, and the gate."""
+
+        def call(module: Any, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+            _, own, _, eta = module.experts(*inputs)
+            return own, eta
+
+        own, eta = self._evaluate(X, call, self._rows_at_once())
+        return own, eta
+
+    def _raw_outputs(self, X: Any) -> Floats:
+        outputs = self._evaluate(X, batch_size=self._rows_at_once())
+        return np.asarray(outputs, dtype=np.float64)
+
+    def predicates(self, X: Any) -> Floats:
+        """How well each shapelet is matched by its best window.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_cases, n_channels, n_timepoints)
+            The series.
+
+        Returns
+        -------
+        ndarray of shape (n_cases, n_predicates)
+            From 0, nothing alike, to 1, the same; in the order of ``shapelets_``.
+        """
+        check_is_fitted(self)
+        return self._matches(self._validate_X(X))[0]
+
+    def gate(self, X: Any) -> Floats:
+        """Share of the prediction that the shapelets decide.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_cases, n_channels, n_timepoints)
+            The series.
+
+        Returns
+        -------
+        ndarray of shape (n_cases,)
+            From 0, the deep expert alone, to 1, the shapelets alone.
+        """
+        check_is_fitted(self)
+        return self._experts(self._validate_X(X))[1]
+
+    def interpretable_function(self, X: Any) -> Floats:
+        """Weighted sum of the predicates, which is what explanations add up to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_cases, n_channels, n_timepoints)
+            The series.
+
+        Returns
+        -------
+        ndarray of shape (n_cases, n_targets)
+            A logit per class, of two classes as well; for a regression the prediction
+            of the shapelets alone.
+        """
+        check_is_fitted(self)
+        return self._interpretable(self._validate_X(X))
+
+    def _interpretable(self, X: Floats) -> Floats:
+        return self._experts(X)[0]
+
+    # -- explanation ------------------------------------------------------------------
+    def _explain(self, X: Any, *, kind: str) -> ShapeletRules:
+        from skinterp.series._interpgn_explain import explain_model, explain_rows
+
+        return explain_model(self) if X is None else explain_rows(self, X)
+
+    # -- protocol ---------------------------------------------------------------------
+    @classmethod
+    def _test_params(cls) -> list[dict[str, Any]]:
+        small = {"n_shapelets": 2, "lengths": (0.1, 0.2), "max_epochs": 3}
+        return [{**small, "batch_size": 10, "lr": 0.02}]
+
+    def __skinterp_tags__(self) -> SkinterpTags:
+        tags = super().__skinterp_tags__()
+        return SkinterpTags(
+            input="series",
+            stochastic=True,
+            requires=tags.requires,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def normalise(X: Floats) -> Floats:
+    """Take each channel of each series off its mean, and divide it by its deviation.
+
+    A channel whose deviations are what rounding leaves is flat, and becomes zero.
+    """
+    size = np.abs(X).max(axis=2, keepdims=True)
+    unit = X / np.where(size > 0, size, 1.0)
+    centred = unit - unit.mean(axis=2, keepdims=True)
+    spread = np.sqrt((centred**2).sum(axis=2, keepdims=True) / (X.shape[2] - 1))
+    flat = spread <= 1e-10
+    result: Floats = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
+    return result
+
+
+def points_of(lengths: Any, n_timepoints: int) -> tuple[int, ...]:
+    """Turn shares of the series into numbers of points, at least three each."""
+    points = []
+    for length in np.atleast_1d(np.asarray(lengths, dtype=object)):
+        if isinstance(length, AnyInteger) and not isinstance(length, bool):
+            allowed = _SHORTEST <= length <= n_timepoints
+            size = int(length)
+        else:
+            allowed = isinstance(length, float | np.floating) and 0 < length <= 1
+            # 0.07 * 100 is a little above 7
+            size = math.ceil(round(length * n_timepoints, 9)) if allowed else 0
+        if not allowed:
+            msg = (
+                f"lengths={lengths!r} holds {length!r}; allowed are shares of the "
+                f"series in (0, 1], and whole numbers of {_SHORTEST} to {n_timepoints} "
+                "time points"
+            )
+            raise ValueError(msg)
+        points.append(max(_SHORTEST, size))
+    if not points:
+        msg = f"lengths={lengths!r} is empty; at least one length is needed"
+        raise ValueError(msg)
+    return tuple(points)
+
+
+def stride_of(length: int, n_timepoints: int) -> int:
+    """Offsets between windows: long series are not matched at each."""
+    return max(1, int(math.log2(length))) if n_timepoints >= _LONG else 1
+
+
+def gini(values: Floats) -> float:
+    """Gini index of sizes: 0 if all are equal, near 1 if one has all."""
+    ordered = np.sort(values, axis=None)
+    total = ordered.sum()
+    if total <= 0:
+        return 0.0
+    n = len(ordered)
+    ranks = np.arange(1, n + 1)
+    return float(((2 * ranks - n - 1) * ordered).sum() / (n * total))
