@@ -15,6 +15,7 @@ from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
 from skinterp.explanation._shape_functions import ShapeFunctions
+from skinterp.explanation._shapelet_rules import ShapeletRules
 from skinterp.explanation._slices import SliceSet
 
 load = Explanation.load
@@ -33,6 +34,7 @@ __all__ = [
     "RuleSet",
     "Selection",
     "ShapeFunctions",
+    "ShapeletRules",
     "SliceSet",
     "kinds",
     "load",

@@ -187,6 +187,7 @@ KINDS = {
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
     "shape-functions": "skinterp.explanation:ShapeFunctions",
+    "shapelet-rules": "skinterp.explanation:ShapeletRules",
     "slices": "skinterp.explanation:SliceSet",
 }
 

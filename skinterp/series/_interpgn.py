@@ -57,10 +57,14 @@ class ShapeletClassifier(ShapeletNetwork, NeuralClassifier):
         ]
         return labels
 
+    def _predictions(self, X: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        """Probabilities of validated X, and the position of the class predicted."""
+        shares = self._probabilities(self._raw_outputs(X))
+        return shares, shares.argmax(axis=1)
+
     def _quality(self, X: Floats, y: Any) -> dict[str, float]:
         measured = super()._quality(X, y)
-        own = self.classes_[self._probabilities(self._raw_outputs(X)).argmax(axis=1)]
-        right = own == y
+        right = self.classes_[self._predictions(X)[1]] == y
         distance = self._matches(X)[1][right]
         votes = np.maximum(self.rules_, 0)[np.searchsorted(self.classes_, y[right])]
         error = float((distance * votes).mean()) if right.any() else np.nan
@@ -530,6 +534,11 @@ gate_threshold, lambda_reg, lambda_div, nonnegative_rules, pad : object
     def _interpretable(self, X: Floats) -> Floats:
         own = super()._interpretable(X)
         return own * self.target_scale_ + self.target_mean_
+
+    def _predictions(self, X: Floats) -> tuple[Floats, NDArray[np.intp]]:
+        """Predictions for validated X, as one column, which is the one to explain."""
+        whole = self._raw_outputs(X) * self.target_scale_ + self.target_mean_
+        return whole, np.zeros(len(X), dtype=np.intp)
 
     def predict_interpretable(self, X: Any) -> Floats:
         """Predict by the shapelets alone.

@@ -19,6 +19,7 @@ from skinterp.compat import (
     check_is_fitted,
     validate_data,
 )
+from skinterp.explanation._shapelet_rules_math import normalised
 from skinterp.neural import NeuralEstimator
 from skinterp.series._containers import PADS, as_series, check_channels
 
@@ -116,7 +117,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
 
         Both are done here in float64, so that series far from zero lose nothing.
         """
-        shapes = normalise(X)
+        shapes = normalised(X)
         if not self._is_mixed():
             return (shapes,)
         half = X / 2 - self.channel_mean_[:, None] / 2
@@ -370,20 +371,6 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
         tags.input_tags.two_d_array = True
         tags.input_tags.three_d_array = True
         return tags
-
-
-def normalise(X: Floats) -> Floats:
-    """Take each channel of each series off its mean, and divide it by its deviation.
-
-    A channel whose deviations are what rounding leaves is flat, and becomes zero.
-    """
-    size = np.abs(X).max(axis=2, keepdims=True)
-    unit = X / np.where(size > 0, size, 1.0)
-    centred = unit - unit.mean(axis=2, keepdims=True)
-    spread = np.sqrt((centred**2).sum(axis=2, keepdims=True) / (X.shape[2] - 1))
-    flat = spread <= 1e-10
-    result: Floats = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
-    return result
 
 
 def points_of(lengths: Any, n_timepoints: int) -> tuple[int, ...]:
