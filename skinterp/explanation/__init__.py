@@ -16,6 +16,7 @@ from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
 from skinterp.explanation._shape_functions import ShapeFunctions
 from skinterp.explanation._shapelet_rules import ShapeletRules
+from skinterp.explanation._shapelets import ShapeletSet
 from skinterp.explanation._slices import SliceSet
 
 load = Explanation.load
@@ -35,6 +36,7 @@ __all__ = [
     "Selection",
     "ShapeFunctions",
     "ShapeletRules",
+    "ShapeletSet",
     "SliceSet",
     "kinds",
     "load",

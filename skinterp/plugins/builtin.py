@@ -96,6 +96,27 @@ METHODS = (
         cost="moderate",
     ),
     MethodSpec(
+        name="interpgn",
+        targets={
+            "classifier": "skinterp.series._interpgn:InterpGNClassifier",
+            "regressor": "skinterp.series._interpgn:InterpGNRegressor",
+            "transformer": "skinterp.series._interpgn_transformer"
+            ":ShapeletPredicateTransformer",
+        },
+        summary="Learnt shapelets decide where they are sure, a deep network elsewhere",
+        input="series",
+        explains={"global": ("shapelet-rules",), "local": ("shapelet-rules",)},
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="https://openreview.net/forum?id=n34taxF0TC",
+        search_space={"n_shapelets": (5, 10), "lr": (5e-3, 2e-3)},
+        cost="expensive",
+        exports=("skinterp.series._interpgn:ShapeletBottleneckClassifier",),
+        trusted_types=(
+            "skinterp.series._interpgn.InterpGNRegressor",
+            "skinterp.series._interpgn.ShapeletBottleneckClassifier",
+        ),
+    ),
+    MethodSpec(
         name="meta-kan",
         targets={
             "classifier": "skinterp.kan._meta_kan:MetaKANClassifier",
@@ -163,6 +184,18 @@ METHODS = (
         cost="expensive",
     ),
     MethodSpec(
+        name="shapelet-transform",
+        targets={
+            "transformer": "skinterp.series._shapelet_transformer:ShapeletTransformer",
+        },
+        summary="Distances of series to short pieces of them that tell classes apart",
+        input="series",
+        explains={"global": ("shapelets",), "local": ("shapelets",)},
+        reference="doi:10.1007/978-3-662-55608-5_2",
+        search_space={"n_candidates": (500, 2000), "max_length": (0.3, None)},
+        cost="moderate",
+    ),
+    MethodSpec(
         name="top-data-values",
         targets={"finder": "skinterp.valuation._top_data_values:TopDataValues"},
         summary="Finds the most or least valuable training rows in few trainings",
@@ -188,6 +221,7 @@ KINDS = {
     "selection": "skinterp.explanation:Selection",
     "shape-functions": "skinterp.explanation:ShapeFunctions",
     "shapelet-rules": "skinterp.explanation:ShapeletRules",
+    "shapelets": "skinterp.explanation:ShapeletSet",
     "slices": "skinterp.explanation:SliceSet",
 }
 
