@@ -223,6 +223,10 @@ default="adam"
         """Give parameters to train with, or the number of the attempt to keep."""
         return 0 if losses else {}
 
+    def _first_judged_epoch(self) -> int:
+        """Give the epoch, from 0, where the best one is forgotten, patience begins."""
+        return 0
+
     def _end_of_epoch(self, module: Module, data: TrainingData, epoch: int) -> None:
         """Do what an epoch needs before it is validated."""
 
