@@ -119,7 +119,9 @@ class SeriesSet:
         return out
 
 
-def as_series(X: Any, *, min_length: int = 1, name: str = "X") -> SeriesSet:
+def as_series(
+    X: Any, *, min_length: int = 1, name: str = "X", allow_nan: bool = False
+) -> SeriesSet:
     """Read time series from any of the usual containers.
 
     Parameters
@@ -134,6 +136,8 @@ def as_series(X: Any, *, min_length: int = 1, name: str = "X") -> SeriesSet:
         Least number of time points.
     name : str, default="X"
         Name for messages.
+    allow_nan : bool, default=False
+        Whether values may be missing.
 
     Returns
     -------
@@ -144,7 +148,8 @@ def as_series(X: Any, *, min_length: int = 1, name: str = "X") -> SeriesSet:
     ------
     ValueError
         If X is none of these, a series is too short, cases differ in their channels, or
-        a value is NaN or infinite. The message names case, channel and time point.
+        a value is infinite or, unless allowed, NaN. The message names case, channel and
+        time point.
     TypeError
         If a value is no number.
 
@@ -163,7 +168,7 @@ def as_series(X: Any, *, min_length: int = 1, name: str = "X") -> SeriesSet:
     else:
         _refuse_strange(X, name)
         series = _from_frame(X, name) if hasattr(X, "columns") else _from_rest(X, name)
-        _check_finite(series, name)
+        _check_finite(series, name, allow_nan)
     _check_lengths(series, min_length, name)
     return series
 
@@ -352,8 +357,9 @@ def _names(n_channels: int) -> tuple[str, ...]:
     return tuple(f"channel {c}" for c in range(n_channels))
 
 
-def _check_finite(series: SeriesSet, name: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(series.values))
+def _check_finite(series: SeriesSet, name: str, allow_nan: bool) -> None:
+    wrong = np.isinf(series.values)
+    bad = np.flatnonzero(wrong if allow_nan else wrong | np.isnan(series.values))
     if not len(bad):
         return
     at = int(bad[0])
