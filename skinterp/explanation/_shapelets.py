@@ -278,7 +278,7 @@ class ShapeletSet(Explanation):
         return self.row_values[a:b].reshape(len(self.feature_names), -1)
 
     def order_of(self, i: int) -> NDArray[np.intp]:
-        """Order the shapelets for a row: those it has, the better before.
+        """Order the shapelets for a row: those that it has, best first, then the rest.
 
         Parameters
         ----------
@@ -288,14 +288,14 @@ class ShapeletSet(Explanation):
         Returns
         -------
         ndarray of shape (n_shapelets,)
-            Positions: shapelets within their threshold, by the share of it that their
-            distance is, then the others likewise.
+            Positions: shapelets within their threshold, by quality, then the others,
+            by how many times the threshold their distance is.
         """
         if self.distance is None:
             msg = "a global explanation holds no rows"
             raise ValueError(msg)
-        room = np.maximum(self.threshold, 1e-12)
-        return np.argsort(self.distance[i] / room, kind="stable")
+        share = self.distance[i] / np.maximum(self.threshold, 1e-12)
+        return np.lexsort((-self.quality, np.maximum(share, 1.0)))
 
     def top(self, k: int) -> Self:
         """Keep the k shapelets of the best quality.

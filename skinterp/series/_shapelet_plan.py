@@ -236,7 +236,7 @@ def _match_part(
 def _divide(lengths: NDArray[np.int64], n_parts: int) -> list[int]:
     """Cut the cases into runs of about the same work."""
     if not len(lengths):
-        return [0]
+        return [0, 0]
     total = np.cumsum(lengths.astype(np.float64) ** 2)
     wanted = total[-1] * np.arange(1, n_parts) / n_parts
     cuts = np.searchsorted(total, wanted) + 1

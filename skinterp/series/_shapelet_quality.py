@@ -18,7 +18,7 @@ _AT_ONCE = 4_000_000
 
 def rate_candidates(
     distance: Floats, y: Any, own: NDArray[np.int64], n_classes: int, quality: str
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:
     """Rate shapelets by their distances to the training series.
 
     Parameters
@@ -37,17 +37,18 @@ def rate_candidates(
 
     Returns
     -------
-    quality, threshold : ndarray of shape (n_shapelets,)
+    quality, threshold, gap : ndarray of shape (n_shapelets,)
         Larger qualities are better. The threshold is the middle of the gap where the
-        best split lies: series up to it are near.
+        best split lies: series up to it are near. Of equal qualities the wider gap is
+        better.
     """
     n, width = distance.shape
-    rated, threshold = np.empty(width), np.empty(width)
+    rated, at = np.empty(width), np.empty((width, 2))
     step = max(1, _AT_ONCE // max(n, 1))
     for a in range(0, width, step):
         part = np.ascontiguousarray(distance[:, a : a + step].T)
         order = np.argsort(part, axis=1)
-        out = rated[a : a + step], threshold[a : a + step]
+        out = rated[a : a + step], at[a : a + step]
         if quality == "variance_reduction":
             _split_numbers(part, order, y, *out)
         elif quality == "multiclass_information_gain":
@@ -56,7 +57,7 @@ def rate_candidates(
             _split_one_class(part, order, y, own[a : a + step], n_classes, *out)
         if quality == "f_statistic":
             _f_statistics(part, y, n_classes, out[0])
-    return rated, threshold
+    return rated, at[:, 0], at[:, 1]
 
 
 @njit(cache=True, nogil=True)
@@ -93,16 +94,15 @@ def _split_one_class(
             if left + right < best - 1e-9:
                 best, place = left + right, j
         rated[k] = (whole - best) / n
-        at[k] = _middle(distance[k], order[k], place)
+        _note_gap(distance[k], order[k], place, at[k])
 
 
 @njit(cache=True, nogil=True)
-def _middle(distance: Any, order: Any, place: int) -> float:
-    """Threshold between a place in the order and the next."""
-    n = len(order)
-    if place + 1 >= n:
-        return distance[order[n - 1]]
-    return 0.5 * (distance[order[place]] + distance[order[place + 1]])
+def _note_gap(distance: Any, order: Any, place: int, at: Any) -> None:
+    """Middle and width of the gap behind a place in the order."""
+    near = distance[order[place]]
+    far = distance[order[place + 1]] if place + 1 < len(order) else near
+    at[0], at[1] = 0.5 * (near + far), far - near
 
 
 @njit(cache=True, nogil=True)
@@ -132,7 +132,7 @@ def _split_classes(
             if value < best - 1e-9:
                 best, place = value, j
         rated[k] = (whole - best) / n
-        at[k] = _middle(distance[k], order[k], place)
+        _note_gap(distance[k], order[k], place, at[k])
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +157,7 @@ def _split_numbers(distance: Any, order: Any, y: Any, rated: Any, at: Any) -> No
             if value > best * (1.0 + 1e-12):
                 best, place = value, j
         rated[k] = best / whole if whole > 0.0 else 0.0
-        at[k] = _middle(distance[k], order[k], place)
+        _note_gap(distance[k], order[k], place, at[k])
 
 
 @njit(cache=True, nogil=True)

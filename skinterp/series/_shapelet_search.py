@@ -36,6 +36,7 @@ class Found:
     where: Candidates
     quality: Floats
     threshold: Floats
+    gap: Floats
     own: Integers
     distance: Floats
     n_tried: int
@@ -46,6 +47,7 @@ class Found:
             self.where.take(indices),
             self.quality[indices],
             self.threshold[indices],
+            self.gap[indices],
             self.own[indices],
             self.distance[:, indices],
             self.n_tried,
@@ -143,6 +145,7 @@ def _join(found: list[Found], n_tried: int) -> Found:
         ),
         np.concatenate([one.quality for one in found]),
         np.concatenate([one.threshold for one in found]),
+        np.concatenate([one.gap for one in found]),
         np.concatenate([one.own for one in found]),
         np.concatenate([one.distance for one in found], axis=1),
         n_tried,
@@ -152,9 +155,16 @@ def _join(found: list[Found], n_tried: int) -> Found:
 def _keep_best(found: Found, packed: Any, n_shapelets: int | None) -> Found:
     """The best of each class that neither overlap nor have the same values."""
     where = found.where
-    # one order of ties: the shorter, then the earlier
+    # one order of ties: the wider gap, then the shorter, then the earlier
     order = np.lexsort(
-        (where.start, where.channel, where.case, where.length, -_rounded(found.quality))
+        (
+            where.start,
+            where.channel,
+            where.case,
+            where.length,
+            -np.round(found.gap, 8),
+            -_rounded(found.quality),
+        )
     )
     shapes, begins = normalised(packed, where)
     taken: dict[tuple[int, int], list[tuple[int, int]]] = {}

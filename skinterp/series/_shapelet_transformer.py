@@ -16,8 +16,8 @@ from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import (
     Integral,
     Interval,
-    RealNotInt,
     Real,
+    RealNotInt,
     StrOptions,
     check_is_fitted,
     check_parameter,
@@ -146,8 +146,8 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
     30 products in a nanosecond. Memory is O(n n_candidates).
 
     Of shapelets of one series and channel that overlap, the best is kept, and of
-    shapelets of the same values as well. Ties go to the shorter one, then to the
-    earlier series.
+    shapelets of the same values as well. Of equal qualities the one with the wider gap
+    between near and far comes first, then the shorter, then that of the earlier series.
 
     References
     ----------
