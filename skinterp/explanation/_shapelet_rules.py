@@ -185,7 +185,9 @@ class ShapeletRules(Explanation):
         names = (*_LOCAL_FLOATS, "starts", "target")
         given = [name for name in names if getattr(self, name) is not None]
         if len(given) != (0 if self.scope == "global" else len(names)):
-            msg = f"a local explanation has {list(names)}, a global one none; got {given}"
+            msg = (
+                f"a local explanation has {list(names)}, a global one none; got {given}"
+            )
             raise ValueError(msg)
         if self.series is None:
             return
@@ -400,7 +402,7 @@ class ShapeletRules(Explanation):
         return draw.draw_series(self, ax)
 
     def check_faithful(self, estimator: Any, X: Any) -> None:
-        """Check that the shapelets, matched and added up by hand, give what the model says.
+        """Check that shapelets, matched and added up by hand, give what the model says.
 
         Parameters
         ----------

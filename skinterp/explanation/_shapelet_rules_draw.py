@@ -1,4 +1,4 @@
-"""Pictures of rules over shapelets: the shapelets by weight, and series with matches."""
+"""Pictures of rules over shapelets: shapelets by weight, series with matches."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def normalised(series: Floats) -> Floats:
 
 def mean_and_scale(series: Floats) -> tuple[Floats, Floats]:
     """Mean and deviation of each channel, the latter 0 for a flat one."""
-    size, unit, spread = _centred(series)
+    size, _, spread = _centred(series)
     mean = (series / size).mean(axis=-1, keepdims=True) * size
     return mean[..., 0], (np.where(spread > 1e-10, spread, 0.0) * size)[..., 0]
 
@@ -54,7 +54,7 @@ def distances(channel: Floats, shapelet: Floats, stride: int, distance: str) -> 
     squares = np.maximum((windows**2).mean(axis=2), _TINY)
     own = max(float((shapelet**2).mean()), _TINY)
     cosine = (windows * shapelet).mean(axis=2) / np.sqrt(squares * own)
-    return np.clip(1 - cosine, 0, 2)
+    return np.asarray(np.clip(1 - cosine, 0, 2))
 
 
 def spread_over(

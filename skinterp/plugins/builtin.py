@@ -99,7 +99,7 @@ METHODS = (
         name="interpgn",
         targets={
             "classifier": "skinterp.series._interpgn:InterpGNClassifier",
-            "regressor": "skinterp.series._interpgn:InterpGNRegressor",
+            "regressor": "skinterp.series._interpgn_regressor:InterpGNRegressor",
             "transformer": "skinterp.series._interpgn_transformer"
             ":ShapeletPredicateTransformer",
         },
@@ -112,7 +112,7 @@ METHODS = (
         cost="expensive",
         exports=("skinterp.series._interpgn:ShapeletBottleneckClassifier",),
         trusted_types=(
-            "skinterp.series._interpgn.InterpGNRegressor",
+            "skinterp.series._interpgn_regressor.InterpGNRegressor",
             "skinterp.series._interpgn.ShapeletBottleneckClassifier",
         ),
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from numbers import Integral as AnyInteger
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
 
     from skinterp.explanation import ShapeletRules
     from skinterp.neural import Batch, TrainingData
+    from skinterp.series._interpgn_module import Answer
 
-__all__ = ["CONSTRAINTS", "LENGTHS", "ShapeletNetwork"]
+__all__ = ["CONSTRAINTS", "LENGTHS", "MIXED", "ShapeletNetwork"]
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +52,14 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "lambda_div": [Interval(Real, 0, None, closed="left")],
     "nonnegative_rules": ["boolean"],
     "pad": [StrOptions(set(PADS)), None],
+}
+
+#: Parameters of what mixes shapelets with a deep expert.
+MIXED: dict[str, list[Any]] = {
+    "deep": [StrOptions({"fcn", "resnet"}), callable, None],
+    "beta": [Interval(Real, 0, None, closed="left")],
+    "beta_schedule": [StrOptions({"constant", "cosine", "linear"})],
+    "gate_threshold": [Interval(Real, 0, 1, closed="both")],
 }
 
 
@@ -113,7 +121,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
         self.channel_scale_ = np.where(scale > 1e-10, scale, 1.0) * size
 
     def _transform_inputs(self, X: Floats) -> tuple[Floats, ...]:
-        """Give each series off its mean and scale; for the deep expert only the whole set.
+        """Standardise each series for itself; for the deep expert, all by one scale.
 
         Both are done here in float64, so that series far from zero lose nothing.
         """
@@ -163,10 +171,9 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
     # -- losses -----------------------------------------------------------------------
     def _expert_losses(self, module: Any, batch: Batch) -> tuple[Tensor, Tensor]:
         """Loss of each row by the mixed output, and by the shapelets alone."""
-        mixed, own, _, _ = module.experts(*batch.inputs)
-        target = batch.target
-        losses = (self._loss(module.columns(o), target) for o in (mixed, own))
-        return next(losses), next(losses)
+        said, target = module.answer(*batch.inputs), batch.target
+        own = self._loss(module.columns(said.own), target)
+        return self._loss(module.columns(said.mixed), target), own
 
     def _beta_at(self, epoch: int, max_epochs: int) -> float:
         """Weight of the loss of the shapelets alone."""
@@ -189,7 +196,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
         return total
 
     def _validation_loss(self, module: Any, batch: Batch) -> Tensor:
-        """Both losses, equally in each epoch: the deep expert alone is done too early."""
+        """Both losses, in each epoch alike: the deep expert alone is done too early."""
         import torch
 
         threshold, module.gate_threshold = module.gate_threshold, 1.0
@@ -212,7 +219,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
 
     def _rows_at_once(self) -> int:
         width = max(self.n_channels_ * self.n_shapelets, 256 if self._is_mixed() else 1)
-        return max(1, _BUDGET // (width * self.n_timepoints_in_))
+        return max(1, _BUDGET // int(width * self.n_timepoints_in_))
 
     # -- the fitted model -------------------------------------------------------------
     def _finish_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -223,19 +230,23 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
                 shape = {"channel": c, "length": bank.shape[2], "index": k}
                 self.shapelets_.append({"values": bank[c, k].copy(), **shape})
         self.rules_, self.base_ = self._read_rules()
-        p = self._matches(X)[0]
-        self.mean_predicates_ = np.average(p, axis=0, weights=sample_weight)
-        self.quality_ = self._quality(X, y)
+        said = self._answer(X)
+        mean = np.average(said.predicates, axis=0, weights=sample_weight)
+        self.mean_predicates_ = mean
+        self.quality_ = self._quality(said, y)
 
     def _read_rules(self) -> tuple[Floats, Floats]:
         """Weights of the predicates, (n_targets, J), and what is added to the sum."""
         weights = self.weights_["rules.weight"].astype(np.float64)
         return weights, np.zeros(len(weights))
 
-    def _quality(self, X: Floats, y: Any) -> dict[str, float]:
-        """Measure how readable the rules are; only the share and the error need X."""
-        size = np.abs(self.rules_)
-        share = self._experts(X)[1]
+    def _predictions(self, said: Answer) -> tuple[Floats, NDArray[np.intp]]:
+        """Probabilities or predictions, in columns, and which column is explained."""
+        raise NotImplementedError
+
+    def _quality(self, said: Answer, y: Any) -> dict[str, float]:
+        """Measure how readable the rules are, and how much they decide."""
+        size, share = np.abs(self.rules_), said.eta
         return {
             "mean_share": float(share.mean()),
             "sd_share": float(share.std()),
@@ -268,27 +279,16 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
         """
         check_is_fitted(self)
         array = self._validate_X(X)
-        return self._quality(array, self._checked_target(len(array), y))
+        return self._quality(self._answer(array), self._checked_target(len(array), y))
 
-    def _matches(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
-        """Predicates, least distances and first points of the windows, (n, J) each."""
+    def _answer(self, X: Floats) -> Answer:
+        """All that the network says of validated X, as arrays."""
+        from skinterp.series._interpgn_module import Answer
 
-        def call(module: Any, x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-            found: tuple[Tensor, ...] = module.predicates(x)
-            return found
+        def call(module: Any, *inputs: Tensor) -> tuple[Tensor, ...]:
+            return tuple(module.answer(*inputs))
 
-        found: tuple[Any, ...] = self._evaluate(X, call, self._rows_at_once())
-        return found
-
-    def _experts(self, X: Floats) -> tuple[Floats, Floats]:
-        """Output of the shapelets alone, as the module has it, and the gate."""
-
-        def call(module: Any, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-            _, own, _, eta = module.experts(*inputs)
-            return own, eta
-
-        own, eta = self._evaluate(X, call, self._rows_at_once())
-        return own, eta
+        return Answer(*self._evaluate(X, call, self._rows_at_once()))
 
     def _raw_outputs(self, X: Any) -> Floats:
         outputs = self._evaluate(X, batch_size=self._rows_at_once())
@@ -308,7 +308,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
             From 0, nothing alike, to 1, the same; in the order of ``shapelets_``.
         """
         check_is_fitted(self)
-        return self._matches(self._validate_X(X))[0]
+        return self._answer(self._validate_X(X)).predicates
 
     def gate(self, X: Any) -> Floats:
         """Share of the prediction that the shapelets decide.
@@ -324,7 +324,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
             From 0, the deep expert alone, to 1, the shapelets alone.
         """
         check_is_fitted(self)
-        return self._experts(self._validate_X(X))[1]
+        return self._answer(self._validate_X(X)).eta
 
     def interpretable_function(self, X: Any) -> Floats:
         """Weighted sum of the predicates, which is what explanations add up to.
@@ -341,10 +341,11 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
             of the shapelets alone.
         """
         check_is_fitted(self)
-        return self._interpretable(self._validate_X(X))
+        return self._in_units(self._answer(self._validate_X(X)).own)
 
-    def _interpretable(self, X: Floats) -> Floats:
-        return self._experts(X)[0]
+    def _in_units(self, outputs: Floats) -> Floats:
+        """Turn outputs of the module into what the user sees."""
+        return outputs
 
     # -- explanation ------------------------------------------------------------------
     def _explain(self, X: Any, *, kind: str) -> ShapeletRules:
@@ -355,7 +356,7 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
     # -- protocol ---------------------------------------------------------------------
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        small = {"n_shapelets": 2, "lengths": (0.1, 0.2), "max_epochs": 3}
+        small = {"n_shapelets": 2, "lengths": (0.1, 0.2), "max_epochs": 2}
         return [{**small, "batch_size": 10, "lr": 0.02}]
 
     def __skinterp_tags__(self) -> SkinterpTags:
@@ -377,11 +378,11 @@ def points_of(lengths: Any, n_timepoints: int) -> tuple[int, ...]:
     """Turn shares of the series into numbers of points, at least three each."""
     points = []
     for length in np.atleast_1d(np.asarray(lengths, dtype=object)):
-        if isinstance(length, AnyInteger) and not isinstance(length, bool):
-            allowed = _SHORTEST <= length <= n_timepoints
+        if isinstance(length, int | np.integer) and not isinstance(length, bool):
             size = int(length)
+            allowed = _SHORTEST <= size <= n_timepoints
         else:
-            allowed = isinstance(length, float | np.floating) and 0 < length <= 1
+            allowed = isinstance(length, float | np.floating) and bool(0 < length <= 1)
             # 0.07 * 100 is a little above 7
             size = math.ceil(round(length * n_timepoints, 9)) if allowed else 0
         if not allowed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -55,8 +56,8 @@ def _layer(n_in: int, n_out: int, kernel: int, *, same: bool) -> list[nn.Module]
 class FCN(nn.Module):
     """Three convolutions of 128, 256 and 128 filters, and the mean over time.
 
-    Kernels of 8, 5 and 3 points, or 3, 3 and 2 for at most ten time points. Lengths that
-    they do not fit in, 3 to 5 and 11 to 13, are padded.
+    Kernels of 8, 5 and 3 points, or 3, 3 and 2 for at most ten time points. Lengths
+    that they do not fit in, 3 to 5 and 11 to 13, are padded.
     """
 
     def __init__(self, n_channels: int, n_timepoints: int, n_outputs: int) -> None:
@@ -101,7 +102,7 @@ class ResNet(nn.Module):
     def __init__(self, n_channels: int, n_outputs: int) -> None:
         super().__init__()
         widths = (n_channels, 64, 128, 128)
-        blocks = zip(widths[:-1], widths[1:], strict=True)
+        blocks = pairwise(widths)
         self.body = nn.Sequential(*(_Block(a, b) for a, b in blocks))
         self.head = nn.Linear(128, n_outputs)
 

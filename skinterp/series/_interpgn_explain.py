@@ -21,15 +21,14 @@ def explain_model(model: ShapeletNetwork) -> ShapeletRules:
 
 def explain_rows(model: ShapeletNetwork, X: Floats) -> ShapeletRules:
     """How the rules apply to each series."""
-    predicates, _, starts = model._matches(X)
-    outputs: Any = model
-    prediction, target = outputs._predictions(X)
+    said = model._answer(X)
+    prediction, target = model._predictions(said)
     return ShapeletRules(
         scope="local",
         series=X,
-        predicates=predicates,
-        starts=starts,
-        share=model._experts(X)[1],
+        predicates=said.predicates,
+        starts=said.starts,
+        share=said.eta,
         target=target,
         prediction=prediction,
         **_rules(model),

@@ -47,13 +47,11 @@ def _add_differences(x: Any, w: Any, sums: Any) -> None:
         y = x[j:]
         for t in range(n):
             sums[t] += (
-                abs(y[t] - a) + abs(y[t + 1] - b) + abs(y[t + 2] - c) + abs(y[t + 3] - d)
-            ) + (
-                abs(y[t + 4] - e)
-                + abs(y[t + 5] - f)
-                + abs(y[t + 6] - g)
-                + abs(y[t + 7] - h)
-            )
+                abs(y[t] - a) + abs(y[t + 1] - b)
+                + abs(y[t + 2] - c) + abs(y[t + 3] - d)
+                + abs(y[t + 4] - e) + abs(y[t + 5] - f)
+                + abs(y[t + 6] - g) + abs(y[t + 7] - h)
+            )  # fmt: skip
         j += 8
     while j < len(w):
         a = w[j]

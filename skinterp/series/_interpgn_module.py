@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch.nn import functional
 from skinterp.series._interpgn_kernels import l1_distances, l1_gradient
 
 __all__ = [
+    "Answer",
     "InterpGN",
     "ShapeletBank",
     "confidence",
@@ -184,9 +185,9 @@ class ShapeletBank(nn.Module):
 
 
 def diversity(weight: Tensor) -> Tensor:
-    """Mean of exp(-distance) over pairs of shapelets of a bank, a pair with itself as 0.
+    """Mean of exp(-distance) over pairs of shapelets of a bank; with itself it is 0.
 
-    Of shapelets of one channel; (K - 1) / K if all are equal, 0 if all are far apart.
+    Pairs are of one channel; (K - 1) / K if all are equal, 0 if all are far apart.
     """
     n = weight.shape[1]
     # the small shift keeps the square root's slope finite where two are equal
@@ -197,13 +198,30 @@ def diversity(weight: Tensor) -> Tensor:
 
 
 def confidence(scores: Tensor) -> Tensor:
-    """Gini index of the class probabilities, 0 if all are equal and 1 if one is sure."""
+    """Gini index of the class probabilities: 0 if all are equal, 1 if one is sure."""
     n = scores.shape[1]
     if n == 1:
         return scores.new_ones(len(scores))
     squares = scores.softmax(dim=1).square().sum(dim=1)
     # uniform probabilities give -1e-7 in float32
     return ((n * squares - 1) / (n - 1)).clamp(0, 1)
+
+
+class Answer(NamedTuple):
+    """What the network says of some series.
+
+    Output of the whole and of the shapelets alone, scores that the gate is made of, the
+    gate, predicates, least distances, and first points of the best windows: tensors,
+    or arrays of them.
+    """
+
+    mixed: Any
+    own: Any
+    scores: Any
+    eta: Any
+    predicates: Any
+    least: Any
+    starts: Any
 
 
 class InterpGN(nn.Module):
@@ -213,8 +231,8 @@ class InterpGN(nn.Module):
     ----------
     config : mapping
         ``n_channels``, ``n_timepoints``, ``lengths``, ``strides``, ``n_shapelets``,
-        ``epsilon``, ``distance``, ``n_classes`` (bins, in a regression), ``regression``,
-        ``deep``, ``gate_threshold``.
+        ``epsilon``, ``distance``, ``n_classes`` (ranges, in a regression),
+        ``regression``, ``deep``, ``gate_threshold``.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -249,24 +267,24 @@ class InterpGN(nn.Module):
         p, least, at = (torch.cat(parts, dim=1) for parts in zip(*found, strict=True))
         return p, least, at
 
-    def experts(
-        self, x: Tensor, raw: Tensor | None = None
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mixed output, interpretable output, scores of the gate, and the gate."""
-        p = self.predicates(x)[0]
+    def answer(self, x: Tensor, raw: Tensor | None = None) -> Answer:
+        """Ask the shapelets, then the deep network where they are unsure."""
+        p, least, starts = self.predicates(x)
         scores = self.rules(p)
         own = scores if self.value is None else self.value(p)
         if self.deep is None:
-            return own, own, scores, scores.new_ones(len(scores))
+            eta = scores.new_ones(len(scores))
+            return Answer(own, own, scores, eta, p, least, starts)
         eta = confidence(scores)
         if not self.training:
             eta = torch.where(eta > self.gate_threshold, torch.ones_like(eta), eta)
         share = eta[:, None]
-        return share * own + (1 - share) * self.deep(raw), own, scores, eta
+        mixed = share * own + (1 - share) * self.deep(raw)
+        return Answer(mixed, own, scores, eta, p, least, starts)
 
     def forward(self, x: Tensor, raw: Tensor | None = None) -> Tensor:
         """Outputs as the bridge has them: of two classes the log-odds."""
-        return self.columns(self.experts(x, raw)[0])
+        return self.columns(self.answer(x, raw).mixed)
 
     def columns(self, output: Tensor) -> Tensor:
         """Turn one logit per class into log-odds where there are two classes."""
@@ -280,7 +298,8 @@ class InterpGN(nn.Module):
         if self.value is not None:
             total = total + lambda_reg * self.value.weight.abs().mean()
         if lambda_div:
-            total = total + lambda_div * sum(diversity(b.weight) for b in self.banks)
+            weights: Any = [bank.weight for bank in self.banks]
+            total = total + lambda_div * sum(diversity(w) for w in weights)
         return total
 
     @torch.no_grad()
