@@ -27,6 +27,7 @@ KIND_TITLES = {
     "expression": "A formula",
     "selection": "Which features are needed",
     "shapelets": "Pieces of a series that decide",
+    "token-scores": "Which windows of a series decide",
     "counterfactuals": "What would have to change for another answer",
     "data-values": "What each training row is worth",
     "slices": "Groups of rows on which a model is weak",

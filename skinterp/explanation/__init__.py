@@ -18,6 +18,7 @@ from skinterp.explanation._shape_functions import ShapeFunctions
 from skinterp.explanation._shapelet_rules import ShapeletRules
 from skinterp.explanation._shapelets import ShapeletSet
 from skinterp.explanation._slices import SliceSet
+from skinterp.explanation._token_scores import TokenScores
 
 load = Explanation.load
 
@@ -38,6 +39,7 @@ __all__ = [
     "ShapeletRules",
     "ShapeletSet",
     "SliceSet",
+    "TokenScores",
     "kinds",
     "load",
 ]

@@ -196,6 +196,20 @@ METHODS = (
         cost="moderate",
     ),
     MethodSpec(
+        name="softshape",
+        targets={"classifier": "skinterp.series._softshape:SoftShapeClassifier"},
+        summary="Network over scored windows of a series; weak ones are summed",
+        input="series",
+        explains={
+            "global": ("token-scores", "attribution"),
+            "local": ("token-scores", "attribution"),
+        },
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="arXiv:2505.06892",
+        search_space={"shape_length": (0.05, 0.1, 0.2, 0.4, 0.8)},
+        cost="expensive",
+    ),
+    MethodSpec(
         name="top-data-values",
         targets={"finder": "skinterp.valuation._top_data_values:TopDataValues"},
         summary="Finds the most or least valuable training rows in few trainings",
@@ -223,6 +237,7 @@ KINDS = {
     "shapelet-rules": "skinterp.explanation:ShapeletRules",
     "shapelets": "skinterp.explanation:ShapeletSet",
     "slices": "skinterp.explanation:SliceSet",
+    "token-scores": "skinterp.explanation:TokenScores",
 }
 
 

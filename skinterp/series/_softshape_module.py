@@ -116,7 +116,7 @@ class Experts(nn.Module):
         self.dropout = dropout
 
     def route(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the expert of each token and its gate, and the first one where all tie."""
+        """Give the expert of each token and its gate; where experts tie, the first."""
         probability = (tokens @ self.router).softmax(dim=-1)
         expert = probability.argmax(dim=-1)
         gate = probability.gather(-1, expert[..., None])[..., 0]
@@ -228,7 +228,7 @@ class SoftShape(nn.Module):
             width, config["n_experts"], dropout, config["normalize_gate"]
         )
         self.head = nn.Linear(width, config["n_classes"])
-        # stored with the weights, so that a model predicts as it was when they were best
+        # stored with the weights: a model predicts in the mode they were best in
         self.register_buffer("sparse", torch.zeros((), dtype=torch.bool))
         for part in (*self.score, self.head):
             if isinstance(part, nn.Linear):
@@ -290,7 +290,9 @@ class SoftShape(nn.Module):
         """Give what each window adds, going back through what the layers merged."""
         score, logits, _, merges = self._pass(x)
         parts = _as_columns(score[..., None] * logits / score.shape[1])
-        told = torch.cat([score[..., None], torch.ones_like(score)[..., None], parts], 2)
+        told = torch.cat(
+            [score[..., None], torch.ones_like(score)[..., None], parts], 2
+        )
         for merge, n_tokens in reversed(merges):
             told = _divide(told, merge, n_tokens)
         return Trace(told[..., 0], told[..., 1], told[..., 2:])
