@@ -167,9 +167,10 @@ default=None
             msg = f"shown={self.shown!r} must be a list of windows"
             raise ValueError(msg)
         _check_range("shown", self.shown, n)
-        needed, other = _LOCAL, (*_GLOBAL, *_EXAMPLES)
-        if self.scope == "global":
-            needed, other = other, needed
+        of_model = (*_GLOBAL, *_EXAMPLES)
+        local = self.scope == "local"
+        needed: tuple[str, ...] = _LOCAL if local else of_model
+        other: tuple[str, ...] = of_model if local else _LOCAL
         missing = [name for name in needed if getattr(self, name) is None]
         extra = [name for name in other if getattr(self, name) is not None]
         if missing or extra:
@@ -177,7 +178,7 @@ default=None
                 f"a {self.scope} one has {list(needed)}; got not {missing}, but {extra}"
             )
             raise ValueError(msg)
-        (self._check_global if self.scope == "global" else self._check_rows)()
+        (self._check_rows if local else self._check_global)()
 
     def _check_rows(self) -> None:
         scores, _, values, prediction, _ = self._rows()
@@ -383,8 +384,8 @@ default=None
         """Draw mean scores over time, or a series with its windows.
 
         Of a local explanation the first row is drawn, coloured by what each time point
-        adds. Below it each window lies at the height of its score: thick if it was kept
-        on its own, thin if it was summed.
+        adds. Below it stands a bar per window, at its middle and as high as its score;
+        windows that were summed are hatched.
 
         Parameters
         ----------
@@ -413,7 +414,7 @@ default=None
         Returns
         -------
         matplotlib.axes.Axes
-            What was drawn on; a band per class, each window on a scale of its own.
+            What was drawn on; a band per class, windows of a class on one scale.
 
         Raises
         ------

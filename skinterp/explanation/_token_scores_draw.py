@@ -38,6 +38,7 @@ def draw_means(tokens: TokenScores, ax: Axes | None) -> Axes:
     more = f" ({left_out} more classes)" if left_out else ""
     ax.set_xlabel(f"time, middle of a window of {tokens.length} points{more}")
     ax.set_ylabel("mean score")
+    ax.set_ylim(bottom=0)
     ax.legend(title="class", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     _plain(ax)
     return ax
@@ -65,7 +66,7 @@ def draw_series(tokens: TokenScores, ax: Axes | None) -> Axes:
     total = tokens.contributions()[0].sum()
     ax.set_title(f"predicted: {name} ({total:.3g}){others_said}", loc="left")
     bar = ax.figure.colorbar(colours, ax=ax, pad=0.02, fraction=0.05)
-    bar.set_label("added by a window: mean over those that cover a point")
+    bar.set_label("added by windows, mean at a point")
     _plain(ax)
     ax.spines["left"].set_visible(False)
     return ax
@@ -95,7 +96,9 @@ def _draw_channels(
         pieces = np.stack([points[:-1], points[1:]], axis=1)
         # grey below, as what adds nothing is drawn in white
         ax.plot(time, y, color="0.6", linewidth=4, zorder=1)
-        lines = LineCollection(pieces, cmap=colours.cmap, norm=colours.norm, zorder=2)
+        lines = LineCollection(
+            list(pieces), cmap=colours.cmap, norm=colours.norm, zorder=2
+        )
         lines.set_array((saliency[:-1] + saliency[1:]) / 2)
         lines.set_linewidth(2.5)
         ax.add_collection(lines)
@@ -113,45 +116,47 @@ def _unit(values: Floats) -> Floats:
     return (values - low) / span if span > 0 else np.full(len(values), 0.5)
 
 
-def _draw_windows(tokens: TokenScores, ax: Axes, colours: Any) -> None:
-    """Below the series, each window that is shown at the height of its score."""
-    from matplotlib.collections import LineCollection
+def _one_scale(windows: Floats) -> Floats:
+    """Take windows off their middle; the one of widest range gets the range 0.8."""
+    if not windows.size:
+        return windows
+    filled = np.where(np.isfinite(windows), windows, np.nan)
+    low = np.nanmin(filled, axis=1, keepdims=True, initial=np.inf)
+    high = np.nanmax(filled, axis=1, keepdims=True, initial=-np.inf)
+    widest = np.nanmax(np.where(high > low, high - low, 0.0))
+    return np.asarray(0.8 * (filled - (low + high) / 2) / (widest or 1.0))
 
+
+def _draw_windows(tokens: TokenScores, ax: Axes, colours: Any) -> None:
+    """Below the series, a bar as high as its score at the middle of each window."""
     scores, kept, _, _, _ = tokens._rows()
-    strip = ax.inset_axes((0, 0, 1, STRIP * 0.92))
+    strip = ax.inset_axes((0, 0, 1, STRIP * 0.9))
     shown = tokens.shown
     assert shown is not None
-    begin = tokens.starts[shown]
-    height = scores[0, shown]
-    ends = np.stack([begin - 0.4, begin + tokens.length - 0.6], axis=1)
-    lines = np.stack([ends, np.stack([height, height], axis=1)], axis=2)
-    parts = tokens.contributions()[0, shown]
-    for own, width, edge in ((~kept[0, shown], 1.0, 0.0), (kept[0, shown], 3.5, 1.2)):
-        if edge:
-            ax_lines = LineCollection(list(lines[own]), colors="0.35")
-            ax_lines.set_linewidth(width + edge)
-            strip.add_collection(ax_lines)
-        drawn = LineCollection(list(lines[own]), cmap=colours.cmap, norm=colours.norm)
-        drawn.set_array(parts[own])
-        drawn.set_linewidth(width)
-        strip.add_collection(drawn)
+    middle = tokens.starts[shown] + (tokens.length - 1) / 2
+    apart = int(np.diff(tokens.starts[:2]).sum()) or 1
+    bars = strip.bar(
+        middle,
+        scores[0, shown],
+        width=0.75 * apart,
+        color=colours.to_rgba(tokens.contributions()[0, shown]),
+        edgecolor=np.where(kept[0, shown], "0.1", "0.7"),
+        linewidth=1.0,
+    )
+    for bar, own in zip(bars, kept[0, shown], strict=True):
+        bar.set_hatch(None if own else "///")
     strip.set_xlim(*ax.get_xlim())
-    high = float(scores[0].max(initial=0.0))
-    strip.set_ylim(0, 1.08 * high or 1.0)
+    strip.set_ylim(0, 1.05 * float(scores[0].max(initial=0.0)) or 1.0)
     strip.set_xticks([])
     strip.set_ylabel("score", fontsize="small")
     strip.tick_params(labelsize="small")
-    strip.set_facecolor("0.95")
-    _plain(strip)
-    strip.text(
-        0.995,
-        0.97,
-        "thick: kept on its own, thin: summed",
-        transform=strip.transAxes,
-        ha="right",
-        va="top",
-        fontsize="x-small",
+    strip.set_title(
+        f"windows of {tokens.length} points at their middle; hatched: summed",
+        fontsize="small",
+        loc="left",
+        pad=2,
     )
+    _plain(strip)
 
 
 def draw_examples(tokens: TokenScores, ax: Axes | None) -> Axes:
@@ -163,14 +168,12 @@ def draw_examples(tokens: TokenScores, ax: Axes | None) -> Axes:
     assert tokens.example_start is not None
     names = tokens.target_names[:MAX_TARGETS]
     ax = make_axes(ax, 8.0, 1.0 + 0.8 * len(names))
-    bands = zip(
-        tokens.example_values, tokens.example_target, tokens.example_start, strict=True
-    )
-    for window, target, start in bands:
-        if target < len(names):
-            time = start + np.arange(tokens.length)
-            y = 0.8 * _unit(window[0]) - 0.4 - target
-            ax.plot(time, y, color=f"C{target % 10}", alpha=0.5)
+    values = tokens.example_values[:, 0]
+    for target in range(len(names)):
+        own = tokens.example_target == target
+        time = tokens.example_start[own, None] + np.arange(tokens.length)
+        y = _one_scale(values[own]) - target
+        ax.plot(time.T, y.T, color=f"C{target}", alpha=0.5)
     ax.set_yticks(-np.arange(len(names)), [shorten(str(n), 24) for n in names])
     ax.set_xlim(0, len(tokens.feature_names) - 1)
     ax.set_ylim(0.5 - len(names), 0.5)

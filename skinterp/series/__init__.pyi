@@ -4,6 +4,7 @@ from skinterp.series._interpgn import ShapeletBottleneckClassifier as ShapeletBo
 from skinterp.series._interpgn_regressor import InterpGNRegressor as InterpGNRegressor
 from skinterp.series._interpgn_transformer import ShapeletPredicateTransformer as ShapeletPredicateTransformer
 from skinterp.series._shapelet_transformer import ShapeletTransformer as ShapeletTransformer
+from skinterp.series._softshape import SoftShapeClassifier as SoftShapeClassifier
 
 __all__ = [
     "InterpGNClassifier",
@@ -11,4 +12,5 @@ __all__ = [
     "ShapeletBottleneckClassifier",
     "ShapeletPredicateTransformer",
     "ShapeletTransformer",
+    "SoftShapeClassifier",
 ]

@@ -29,9 +29,9 @@ def windows(model: SoftShapeClassifier, X: Floats | None) -> TokenScores:
         "length": model.shape_length_,
     }
     if X is None:
-        summary = dict(model._summary_)
-        summary.pop("time_importances")
-        return TokenScores(scope="global", **told, **summary)
+        told |= model._summary_
+        told.pop("time_importances")
+        return TokenScores(scope="global", **told)
     scores, kept, parts = model._trace(X)
     values = parts[..., 0] if parts.shape[2] == 1 else parts
     outputs = values.sum(axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -100,6 +100,11 @@ def merge_weak(tokens: Tensor, score: Tensor, k: int) -> tuple[Tensor, Merge]:
 class Experts(nn.Module):
     """Small networks of which each token passes the one that a router gives it to."""
 
+    inner: nn.Parameter
+    inner_bias: nn.Parameter
+    outer: nn.Parameter
+    outer_bias: nn.Parameter
+
     def __init__(
         self, width: int, n_experts: int, dropout: float, normalize_gate: bool
     ) -> None:
@@ -176,7 +181,8 @@ class Inception(nn.Module):
         """Give new tokens of the same shape, (B, M, d)."""
         x = tokens.transpose(1, 2)
         narrow = self.bottleneck(x)
-        parts = [_same_length(narrow, conv.weight) for conv in self.convolutions]
+        weights = self.convolutions.parameters()  # one each
+        parts = [_same_length(narrow, weight) for weight in weights]
         parts.append(self.after_pool(functional.max_pool1d(x, 3, 1, 1)))
         out = functional.instance_norm(torch.cat(parts, dim=1))
         return functional.gelu(out).transpose(1, 2)
@@ -255,11 +261,12 @@ class SoftShape(nn.Module):
         tokens = functional.dropout(tokens, self.dropout, self.training)
         sparse = bool(self.sparse)
         balances, merges = [], []
-        for i, layer in enumerate(self.layers):
+        layers = cast("list[Layer]", list(self.layers))
+        for i, layer in enumerate(layers):
             out, balance, merge = self._layer(layer, tokens, sparse)
             balances += [] if balance is None else [balance]
             merges += [] if merge is None else [(merge, tokens.shape[1])]
-            if i == len(self.layers) - 1:
+            if i == len(layers) - 1:
                 out = functional.dropout(out, self.dropout, self.training)
                 score = self.score(out)[..., 0]
             tokens = functional.gelu(out)
