@@ -56,7 +56,7 @@ def series(n: int = 5, M: int = 6, T: int = 100):
     return torch.tensor(normalised(RNG.normal(size=(n, M, T)).cumsum(axis=2)))
 
 
-# -- right answers ------------------------------------------------------------------------
+# -- right answers ---------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("distance", "epsilon", "predicate"),
     [(0, 1, 1), (0.5, 1, 0.778801), (1, 1, 0.367879), (0.5, 2, 0.367879)],
@@ -165,7 +165,7 @@ def test_the_output_is_mixed_by_the_gate():
         np.testing.assert_allclose(said.eta, (4 * (q**2).sum(1) - 1) / 3)
 
 
-# -- distances ----------------------------------------------------------------------------
+# -- distances -------------------------------------------------------------------------
 def by_broadcast(x, w, stride):
     """The straightforward formulation, with the length as a dimension."""
     windows = x.unfold(2, w.shape[2], stride)[:, :, None]
@@ -248,7 +248,7 @@ def test_memory_does_not_grow_with_the_length(distance):
     assert largest.numel <= n * M * (T - L + 1) * K
 
 
-# -- the straight-through gradient --------------------------------------------------------
+# -- the straight-through gradient -----------------------------------------------------
 def test_gradient_is_that_of_the_best_window_and_of_the_softmax():
     rng = np.random.default_rng(3)
     x, w = rng.normal(size=13), rng.normal(size=5)
@@ -280,7 +280,7 @@ def test_forward_is_the_maximum_itself():
     assert torch.equal(p, torch.exp(-(d.min(dim=3).values ** 2)))
 
 
-# -- deep experts -------------------------------------------------------------------------
+# -- deep experts ----------------------------------------------------------------------
 @pytest.mark.parametrize("n_points", range(3, 18))
 @pytest.mark.parametrize("n", [1, 2])
 def test_every_length_has_a_deep_expert(n_points, n):
@@ -306,7 +306,7 @@ def test_a_maker_of_a_deep_expert_must_give_a_module():
         make_deep(lambda m, t, c: "net", 1, 3, 3)
 
 
-# -- lengths ------------------------------------------------------------------------------
+# -- lengths ---------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("lengths", "n", "points"),
     [
