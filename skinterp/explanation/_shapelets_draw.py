@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from skinterp.explanation._shapelets import ShapeletSet
 
-MAX_PANELS = 6
+MAX_PANELS = 5
 MAX_CHANNELS = 4
 MAX_MARKS = 4
 MAX_GROUPS = 10

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-#: Segments of the coarse bound; shapelets of up to DIRECT points go without it.
+#: Segments of the coarse bound; shapelets of up to DIRECT points, and series of up to
+#: BLOCK windows, go without it.
 N_SEGMENTS = 16
 DIRECT = 128
 BLOCK = 64
@@ -46,9 +47,8 @@ def match_cases(
     for i in range(first, last):
         longest = max(longest, lengths[i])
     s1, s2 = np.zeros(longest + 1), np.zeros(longest + 1)
-    mean, scale, exact = np.empty(longest), np.empty(longest), np.empty(longest)
-    work = _work_space(longest)
-    coordinates, base, weight, shift, slack, bound, top, places = work
+    mean, spread, exact = np.empty(longest), np.empty(longest), np.empty(longest)
+    coordinates, base, weight, shift, slack, bound, top, places = _work_space(longest)
     for i in range(first, last):
         size = lengths[i]
         for g in range(len(sizes)):
@@ -60,18 +60,22 @@ def match_cases(
             n = sizes[g]
             windows = size - n + 1
             if windows > 0:
-                _describe_windows(x, s1, s2, n, flat[i, c], mean, scale, work)
-                if n > DIRECT:
-                    _project(s1, n, edges[g], mean, scale, windows, work)
+                _describe_windows(
+                    x, s1, s2, n, flat[i, c], mean, spread, base, weight, shift, slack
+                )
+                if n > DIRECT and windows > BLOCK:
+                    _project(
+                        s1, n, edges[g], mean, weight, windows, coordinates, base
+                    )
             for k in range(starts[g], starts[g + 1]):
                 o = begins[k]
                 if windows <= 0:
                     d, at = _match_short(x, shapes[o : o + n], flat[i, c])
                     at = -at
                 elif is_flat[k]:
-                    d, at = _match_flat(scale, windows)
+                    d, at = _match_flat(spread, windows)
                 else:
-                    if n <= DIRECT:
+                    if n <= DIRECT or windows <= BLOCK:
                         _correlate(x32, fine, o, n, windows, bound)
                         low = _to_products(0, windows, weight, shift, slack, bound)
                     else:
@@ -80,7 +84,7 @@ def match_cases(
                             x32, fine, o, n, windows, weight, shift, slack, bound, top
                         )
                     d, at = _nearest(
-                        x, shapes[o : o + n], mean, scale, windows, low, bound, places,
+                        x, shapes[o : o + n], mean, spread, windows, low, bound, places,
                         exact,
                     )
                 distance[i - first, k] = d
@@ -90,7 +94,7 @@ def match_cases(
 
 @njit(cache=True, nogil=True)
 def _work_space(longest: int) -> Any:
-    """Arrays over windows: coordinates; base, scale, shift, slack and value of bounds.
+    """Arrays over windows: coordinates; base, weight, shift, slack and value of bounds.
 
     Apart from each other, so that the compiler need not think that they overlap.
     """
@@ -116,46 +120,60 @@ def _cumulate(x: Any, s1: Any, s2: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _describe_windows(
-    x: Any, s1: Any, s2: Any, n: int, flat: float, mean: Any, scale: Any, work: Any
+    x: Any, s1: Any, s2: Any, n: int, flat: float, mean: Any, spread: Any, base: Any,
+    weight: Any, shift: Any, slack: Any,
 ) -> None:
-    """Mean and 1 / deviation of each window (0 where flat), and slack of its bound."""
-    _, base, weight, shift, slack, _, _, _ = work
+    """Mean and sum of squares about it of each window, and slack of its bound.
+
+    Flat windows get the sum 0, and a product that gives the distance 1.
+    """
     windows = len(x) - n + 1
-    _moments_of_windows(s1, s2, n, windows, mean, scale)
+    least = _moments_of_windows(s1, s2, n, windows, mean, spread)
     doubt = 1e-6 * len(x) * s2[len(x)]
+    if least > doubt:
+        _weigh(n, windows, mean, spread, base, weight, shift, slack)
+        return
+    # the difference of two sums says little of some windows: once more
     for d in range(windows):
-        base[d] = shift[d] = 0.0
-        if scale[d] <= doubt:  # the difference of two sums says little: once more
-            mean[d], scale[d] = _moments(x, d, n)
+        if spread[d] <= doubt:
+            mean[d], spread[d] = _moments(x, d, n)
+    _weigh(n, windows, mean, spread, base, weight, shift, slack)
+    for d in range(windows):
+        if spread[d] <= flat * flat * n:
+            spread[d] = weight[d] = slack[d] = 0.0
+            shift[d] = base[d] = 0.5 * n
+        elif spread[d] <= doubt:
             base[d] = n
-        if scale[d] <= flat * flat * n:
-            scale[d] = slack[d] = 0.0
-            shift[d] = base[d] = 0.5 * n  # a product that gives the distance 1
-    _weigh(n, windows, mean, scale, weight, slack)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@njit(cache=True, nogil=True, fastmath=_REORDERED)
 def _moments_of_windows(
     s1: Any, s2: Any, n: int, windows: int, mean: Any, spread: Any
-) -> None:
+) -> float:
+    least, share = np.inf, 1.0 / n
     for d in range(windows):
-        m = (s1[d + n] - s1[d]) / n
-        mean[d] = m
-        spread[d] = s2[d + n] - s2[d] - n * m * m
+        total = s1[d + n] - s1[d]
+        mean[d] = total * share
+        spread[d] = s2[d + n] - s2[d] - total * total * share
+        least = min(least, spread[d])
+    return least
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _weigh(
-    n: int, windows: int, mean: Any, scale: Any, weight: Any, slack: Any
+    n: int, windows: int, mean: Any, spread: Any, base: Any, weight: Any, shift: Any,
+    slack: Any,
 ) -> None:
-    """Turn spreads into scales, and bound what float32 rounds in a product."""
-    rounding = 6e-8 * (n / 8 + 16) * n
+    """One over the deviation of windows, and what float32 rounds in a product."""
+    points, tiny = np.float32(n), np.float32(1e-30)
+    rounding = np.float32(6e-8 * (n / 8 + 24) * n)
     for d in range(windows):
-        spread = scale[d]
-        s = math.sqrt(n / spread) if spread > 0.0 else 0.0
-        scale[d] = weight[d] = s
+        s = math.sqrt(points / max(np.float32(spread[d]), tiny))
+        weight[d] = s
         # raw values are rounded: what matters is their size against the deviation
-        slack[d] = min(rounding * (2.0 + abs(mean[d]) * s), 4.0 * n) if s > 0.0 else 0.0
+        size = np.float32(2.0) + abs(np.float32(mean[d])) * s
+        slack[d] = min(rounding * size, np.float32(4.0) * points)
+        base[d] = shift[d] = np.float32(0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -173,7 +191,8 @@ def _moments(x: Any, start: int, n: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _project(
-    s1: Any, n: int, edges: Any, mean: Any, scale: Any, windows: int, work: Any
+    s1: Any, n: int, edges: Any, mean: Any, weight: Any, windows: int,
+    coordinates: Any, base: Any,
 ) -> None:
     """Coordinates of normalised windows: means of segments, and the norm of the rest.
 
@@ -181,28 +200,29 @@ def _project(
     inequality of Cauchy and Schwarz. Windows of which little is known have the
     coordinates 0 and a base that alone is a bound.
     """
-    coordinates, base = work[0], work[1]
     rest = coordinates[N_SEGMENTS]
     rest[:windows] = n
     for s in range(N_SEGMENTS):
         a, b = edges[s], edges[s + 1]
-        _segment(s1[a:], s1[b:], b - a, mean, scale, windows, coordinates[s], rest)
+        _segment(s1[a:], s1[b:], b - a, mean, weight, windows, coordinates[s], rest)
     for d in range(windows):
-        rest[d] = math.sqrt(max(rest[d], np.float32(0.0)) + np.float32(2e-6) * n)
+        rest[d] = math.sqrt(max(rest[d], np.float32(0.0)) + np.float32(4e-6) * n)
     for d in range(windows):
         if base[d] > 0.0:
             coordinates[:, d] = 0.0
         else:
-            base[d] = 2e-6 * n
+            base[d] = 4e-6 * n
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _segment(
-    low: Any, high: Any, n: int, mean: Any, scale: Any, windows: int, row: Any, rest: Any
+    low: Any, high: Any, n: int, mean: Any, weight: Any, windows: int, row: Any,
+    rest: Any,
 ) -> None:
-    root = 1.0 / math.sqrt(n)
+    root, points = np.float32(1.0 / math.sqrt(n)), float(n)
     for d in range(windows):
-        z = np.float32((high[d] - low[d] - n * mean[d]) * (scale[d] * root))
+        off = np.float32(high[d] - low[d] - points * mean[d])
+        z = off * (weight[d] * root)
         row[d] = z
         rest[d] -= z * z
 
@@ -314,7 +334,7 @@ def _to_products(
 
 @njit(cache=True, nogil=True)
 def _nearest(
-    x: Any, shape: Any, mean: Any, scale: Any, windows: int, low: Any,
+    x: Any, shape: Any, mean: Any, spread: Any, windows: int, low: Any,
     bound: Any, places: Any, exact: Any,
 ) -> Any:
     """Measure the windows that may be the nearest; its distance and its offset."""
@@ -325,7 +345,8 @@ def _nearest(
             continue
         for d in range(b, e):
             if bound[d] >= low:
-                exact[count] = _squares(x[d:], shape, mean[d], scale[d])
+                scale = math.sqrt(n / spread[d]) if spread[d] > 0.0 else 0.0
+                exact[count] = _squares(x[d:], shape, mean[d], scale)
                 least = min(least, exact[count])
                 places[count] = d
                 count += 1
@@ -347,9 +368,9 @@ def _squares(x: Any, shape: Any, mean: float, scale: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _match_flat(scale: Any, windows: int) -> Any:
+def _match_flat(spread: Any, windows: int) -> Any:
     for d in range(windows):
-        if scale[d] == 0.0:
+        if spread[d] == 0.0:
             return 0.0, d
     return 1.0, 0
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from skinterp.series._containers import SeriesSet
@@ -27,6 +28,8 @@ Integers = NDArray[np.int64]
 #: length, so that a part holds about as many of a length.
 AT_ONCE = 1024
 PER_LENGTH = 32
+#: Shapelets whose values differ by less are one.
+SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -167,27 +170,59 @@ def _keep_best(found: Found, packed: Any, n_shapelets: int | None) -> Found:
         )
     )
     shapes, begins = normalised(packed, where)
-    taken: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    seen: set[tuple[int, bytes]] = set()
-    counts: dict[int, int] = {}
-    chosen = []
+    most = len(where) if n_shapelets is None else n_shapelets
+    chosen = _choose(
+        order, where.case, where.channel, where.start, begins, shapes, found.own, most
+    )
+    return found.take(chosen)
+
+
+@njit(cache=True, nogil=True)
+def _choose(
+    order: Any, case: Any, channel: Any, start: Any, begins: Any, shapes: Any, own: Any,
+    most: int,
+) -> Any:  # fmt: skip
+    """Go down the order; leave out what overlaps, or is equal to, what was taken."""
+    n = len(order)
+    n_channels = channel.max() + 1
+    # chains of what was taken: of one series and channel, and of one channel and length
+    last_of_source = np.full((case.max() + 1) * n_channels, -1)
+    last_of_length = np.full((np.diff(begins).max() + 1) * n_channels, -1)
+    before, before_of_length = np.full(n, -1), np.full(n, -1)
+    counts = np.zeros(own.max() + 1, np.int64)
+    chosen, n_chosen = np.empty(n, np.int64), 0
     for k in order:
-        label = int(found.own[k])
-        if n_shapelets is not None and counts.get(label, 0) >= n_shapelets:
+        size = begins[k + 1] - begins[k]
+        source = case[k] * n_channels + channel[k]
+        shared = size * n_channels + channel[k]
+        if counts[own[k]] >= most:
             continue
-        channel = int(where.channel[k])
-        values = np.round(shapes[begins[k] : begins[k + 1]], 9) + 0.0
-        look = (channel, values.tobytes())
-        spans = taken.setdefault((int(where.case[k]), channel), [])
-        first = int(where.start[k])
-        last = first + int(where.length[k])
-        if look in seen or any(a < last and first < b for a, b in spans):
+        other = last_of_source[source]
+        while other >= 0:
+            end = start[other] + begins[other + 1] - begins[other]
+            if start[other] < start[k] + size and start[k] < end:
+                break
+            other = before[other]
+        if other >= 0:
             continue
-        seen.add(look)
-        spans.append((first, last))
-        counts[label] = counts.get(label, 0) + 1
-        chosen.append(k)
-    return found.take(np.array(chosen, dtype=np.int64))
+        other = last_of_length[shared]
+        while other >= 0:
+            off = 0.0
+            for j in range(size):
+                off = max(off, abs(shapes[begins[other] + j] - shapes[begins[k] + j]))
+                if off > SAME:
+                    break
+            if off <= SAME:
+                break
+            other = before_of_length[other]
+        if other >= 0:
+            continue
+        before[k], last_of_source[source] = last_of_source[source], k
+        before_of_length[k], last_of_length[shared] = last_of_length[shared], k
+        counts[own[k]] += 1
+        chosen[n_chosen] = k
+        n_chosen += 1
+    return chosen[:n_chosen]
 
 
 def _rounded(quality: Floats) -> Floats:

@@ -450,8 +450,8 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
         return [
-            {"n_candidates": 60, "n_shapelets": 5},
-            {"n_candidates": 40, "n_shapelets": None, "output": "predicate"},
+            {"n_candidates": 60, "n_shapelets": 1},
+            {"n_candidates": 20, "n_shapelets": None, "output": "predicate"},
         ]
 
     def __sklearn_is_fitted__(self) -> bool:
