@@ -68,26 +68,49 @@ def l1_gradient(x: Any, shapelets: Any, stride: int, slope: Any, out: Any) -> No
     Where a point equals that of the shapelet, the slope of the absolute value is taken
     as 0. Shapes as in ``l1_distances``; ``out`` as ``shapelets``, of float64.
     """
-    length = shapelets.shape[2]
     for b in range(x.shape[0]):
         for c in range(x.shape[1]):
             for k in range(shapelets.shape[1]):
                 row = slope[b, c, k]
-                for j in range(length):
-                    a = shapelets[c, k, j]
-                    out[c, k, j] += _signed_sum(x[b, c, j:], a, stride, row) / length
+                if stride == 1:  # apart, since contiguous points are much faster
+                    _add_signs(x[b, c], shapelets[c, k], row, out[c, k])
+                else:
+                    _add_strided(x[b, c], shapelets[c, k], stride, row, out[c, k])
 
 
 @njit(cache=True, nogil=True, fastmath=_REORDERED)
-def _signed_sum(y: Any, a: Any, stride: int, row: Any) -> Any:
+def _add_signs(x: Any, w: Any, row: Any, out: Any) -> None:
+    """Signs of the differences weighted by the slopes, two points at a time."""
     zero = row[0] * 0
-    above, below = zero, zero
-    if stride == 1:  # apart, since contiguous points are much faster
+    for j in range(0, len(w) - 1, 2):
+        a, b = w[j], w[j + 1]
+        y = x[j:]
+        up, down, up_next, down_next = zero, zero, zero, zero
         for t in range(len(row)):
-            above += row[t] if a > y[t] else zero
-            below += row[t] if a < y[t] else zero
-        return above - below
-    for i in range(len(row)):
-        above += row[i] if a > y[i * stride] else zero
-        below += row[i] if a < y[i * stride] else zero
-    return above - below
+            g = row[t]
+            up += g if a > y[t] else zero
+            down += g if a < y[t] else zero
+            up_next += g if b > y[t + 1] else zero
+            down_next += g if b < y[t + 1] else zero
+        out[j] += (up - down) / len(w)
+        out[j + 1] += (up_next - down_next) / len(w)
+    if len(w) % 2:
+        a, y = w[len(w) - 1], x[len(w) - 1 :]
+        up, down = zero, zero
+        for t in range(len(row)):
+            up += row[t] if a > y[t] else zero
+            down += row[t] if a < y[t] else zero
+        out[len(w) - 1] += (up - down) / len(w)
+
+
+@njit(cache=True, nogil=True)
+def _add_strided(x: Any, w: Any, stride: int, row: Any, out: Any) -> None:
+    for j in range(len(w)):
+        total = row[0] * 0
+        for i in range(len(row)):
+            value = x[i * stride + j]
+            if w[j] > value:
+                total += row[i]
+            elif w[j] < value:
+                total -= row[i]
+        out[j] += total / len(w)
