@@ -26,6 +26,7 @@ KIND_TITLES = {
     "rules": "Conditions under which the model gives a class",
     "expression": "A formula",
     "selection": "Which features are needed",
+    "shapelet-rules": "What it weighs that a series has a piece like a shapelet",
     "shapelets": "Pieces of a series that decide",
     "token-scores": "Which windows of a series decide",
     "counterfactuals": "What would have to change for another answer",

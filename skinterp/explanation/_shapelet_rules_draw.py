@@ -84,7 +84,7 @@ def draw_series(rules: ShapeletRules, ax: Axes | None) -> Axes:
     one = rules[0]
     series = one._rows()[0][0]
     evidence = one.evidence()[0]
-    channels = _channels(one, evidence)
+    channels = _channels(one)
     marked = _marked(one, channels)
     ax = make_axes(ax, 8.0, 1.6 + 1.5 * len(channels))
     ax.set_axis_off()
@@ -92,30 +92,34 @@ def draw_series(rules: ShapeletRules, ax: Axes | None) -> Axes:
     reach = float(np.abs(evidence).max()) or 1.0
     height = 1 / len(channels)
     for row, c in enumerate(channels):
-        box = ax.inset_axes((0.04, 1 - (row + 0.86) * height, 0.88, 0.78 * height))
+        box = ax.inset_axes((0.07, 1 - (row + 0.86) * height, 0.85, 0.78 * height))
         _draw_channel(box, series[c], evidence[c], reach)
         _draw_matches(one, box, c, marked)
         box.set_ylabel(shorten(one.feature_names[c], 14), fontsize=8)
+        box.yaxis.set_label_coords(-0.06, 0.5)
         if row < len(channels) - 1:
             box.set_xticklabels([])
         else:
             box.set_xlabel("time point", fontsize=8)
     _add_scale(ax, reach)
-    left = len(rules.feature_names) - len(channels)
-    if left:
-        ax.text(0, -0.1, f"{left} more channels", va="top", fontsize=8)
     return ax
 
 
 def _sentence(rules: ShapeletRules) -> str:
     text = say_prediction(rules, 0)
-    others = f"   ({len(rules) - 1} more)" if len(rules) > 1 else ""
-    return shorten(text, 110) + others
+    notes = []
+    if len(rules) > 1:
+        notes.append(f"{len(rules) - 1} more {rules.unit}s")
+    left = len(rules.feature_names) - MAX_CHANNELS
+    if left > 0:
+        notes.append(f"{left} more channels")
+    return shorten(text, 110) + (f"\n({', '.join(notes)})" if notes else "")
 
 
-def _channels(one: ShapeletRules, evidence: Floats) -> list[int]:
-    """Channels with the most evidence, in their order."""
-    size = np.abs(evidence).max(axis=1)
+def _channels(one: ShapeletRules) -> list[int]:
+    """Channels whose matches add most, in their order."""
+    size = np.zeros(len(one.feature_names))
+    np.add.at(size, one.channel, np.abs(one.contributions()[0]))
     best = np.argsort(-size, kind="stable")[:MAX_CHANNELS]
     return sorted(int(c) for c in best)
 
@@ -161,15 +165,17 @@ def _draw_matches(one: ShapeletRules, ax: Axes, c: int, marked: list[int]) -> No
         ax.axvspan(first, first + n - 1, color=color, alpha=0.1, lw=0)
         curve = one.shapelet(j) * scale[c] + mean[c]
         ax.plot(first + np.arange(n), curve, color=color, lw=1, ls=(0, (4, 2)))
-        text = f"{amounts[j]:+.2g}, match {predicates[0, j]:.2f}"
+        text = f"shapelet {j}: {amounts[j]:+.2g}, match {predicates[0, j]:.2f}"
+        plate: Any = {"fc": "white", "ec": "none", "pad": 0.6, "alpha": 0.8}
         ax.text(
             first,
-            1.0 - 0.14 * place,
+            1.08 - 0.15 * place,
             text,
             transform=ax.get_xaxis_transform(),
             va="top",
             fontsize=7,
             color=color,
+            bbox=plate,
         )
 
 

@@ -192,7 +192,7 @@ def test_what_is_left_out_is_told():
     wide = {"weights": np.ones((3, 20)), "base": np.zeros(20), "target_names": names}
     assert "8 more targets" in rules(**wide).to_text()
     assert "14 more targets" in written(rules(**wide))[1]
-    assert "(29 more)" in written(many)[1]
+    assert "(29 more rows)" in written(many)[1]
 
 
 def test_measures_are_said():
