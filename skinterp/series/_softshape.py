@@ -352,13 +352,24 @@ class SoftShapeClassifier(ExplainableMixin, NeuralClassifier):
         outputs = self._evaluate(X, batch_size=self._rows_at_once())
         return np.asarray(outputs, dtype=np.float64)
 
-    def _trace(self, X: Floats) -> tuple[Floats, NDArray[np.bool_], Floats]:
-        """Scores, what is kept, and parts of the output, per window of each series."""
+    def _trace(
+        self, X: Floats, at_once: int = 1
+    ) -> tuple[Floats, NDArray[np.bool_], Floats]:
+        """Scores, what is kept, and parts of the output, per window of each series.
+
+        One series at a time, as products of many may end in other digits, depending on
+        which ones stand beside.
+        """
 
         def call(module: Any, x: Tensor) -> tuple[Tensor, ...]:
-            return tuple(module.trace(x))
+            import torch
 
-        scores, kept, parts = self._evaluate(X, call, self._rows_at_once())
+            told = [module.trace(part) for part in x.split(at_once)] or [
+                module.trace(x)
+            ]
+            return tuple(torch.cat(parts) for parts in zip(*told, strict=True))
+
+        scores, kept, parts = self._evaluate(X, call)
         return scores, kept > 0.5, parts
 
     def _explain(self, X: Any, *, kind: str) -> Explanation:

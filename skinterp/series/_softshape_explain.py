@@ -87,7 +87,7 @@ def summarise(
     model: SoftShapeClassifier, X: Floats, y: Any, weight: Floats | None
 ) -> dict[str, NDArray[Any]]:
     """Gather what is said of the whole model from the training series."""
-    scores, kept, parts = model._trace(X)
+    scores, kept, parts = model._trace(X, model._rows_at_once())
     weight = np.ones(len(X)) if weight is None else weight
     own = (np.asarray(y).ravel()[:, None] == model.classes_) * weight[:, None]
     share = own / np.maximum(own.sum(axis=0), 1e-300)

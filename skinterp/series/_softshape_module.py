@@ -135,6 +135,8 @@ class Experts(nn.Module):
 
     def _answers(self, tokens: Tensor, expert: Tensor) -> Tensor:
         """Sort tokens by expert, so that each is multiplied by one matrix only."""
+        if not len(tokens):
+            return tokens
         order = torch.argsort(expert, stable=True)
         counts = torch.bincount(expert, minlength=self.router.shape[1]).tolist()
         weights = zip(
@@ -294,7 +296,18 @@ class SoftShape(nn.Module):
         return self.forward_with_balance(x)[0]
 
     def trace(self, x: Tensor) -> Trace:
-        """Give what each window adds, going back through what the layers merged."""
+        """Give what each window adds, going back through what the layers merged.
+
+        Parameters
+        ----------
+        x : Tensor of shape (B, n_channels, n_timepoints)
+            Series.
+
+        Returns
+        -------
+        Trace
+            What is said of each window.
+        """
         score, logits, _, merges = self._pass(x)
         parts = _as_columns(score[..., None] * logits / score.shape[1])
         told = torch.cat(
