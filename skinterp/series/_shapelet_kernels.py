@@ -18,8 +18,10 @@ from numba import njit
 N_SEGMENTS = 16
 DIRECT = 128
 BLOCK = 64
-#: Products are made for so many windows at once; float32 values are followed by as many.
-LANES = 16
+#: Products are made for so many windows and points at once; beyond float32 values lie
+#: BEYOND more, which products read but do not use.
+LANES, TAPS = 16, 8
+BEYOND = LANES + TAPS
 #: Distances that differ by less count as equal; the first window wins.
 TIE = 1e-9
 
@@ -42,7 +44,9 @@ def match_cases(
     ``pack_shapelets`` make. ``location`` may have no rows: offsets are left out.
     """
     values, coarse, offsets, lengths, flat = series
-    sizes, channels, starts, edges, shapes, fine, begins, is_flat, parts = shapelets
+    sizes, channels, starts, edges, shapes, begins, fine, filled, is_flat, parts = (
+        shapelets
+    )
     longest = 1
     for i in range(first, last):
         longest = max(longest, lengths[i])
@@ -54,35 +58,40 @@ def match_cases(
         for g in range(len(sizes)):
             c = channels[g]
             a = offsets[i] + c * size
-            x, x32 = values[a : a + size], coarse[a : a + size + LANES]
+            x, x32 = values[a : a + size], coarse[a : a + size + BEYOND]
             if g == 0 or channels[g - 1] != c:
                 _cumulate(x, s1, s2)
             n = sizes[g]
             windows = size - n + 1
             if windows > 0:
-                _describe_windows(
-                    x, s1, s2, n, flat[i, c], mean, spread, base, weight, shift, slack
+                by_segments = n > DIRECT and windows > BLOCK
+                rounded = _describe_windows(
+                    x, s1, s2, n, flat[i, c], mean, spread, weight, base, shift, slack,
+                    by_segments,
                 )
-                if n > DIRECT and windows > BLOCK:
+                if by_segments:
                     _project(
                         s1, n, edges[g], mean, weight, windows, coordinates, base
                     )
             for k in range(starts[g], starts[g + 1]):
-                o = begins[k]
+                o, f = begins[k], filled[k]
                 if windows <= 0:
                     d, at = _match_short(x, shapes[o : o + n], flat[i, c])
                     at = -at
                 elif is_flat[k]:
                     d, at = _match_flat(spread, windows)
                 else:
-                    if n <= DIRECT or windows <= BLOCK:
-                        _correlate(x32, fine, o, n, windows, bound)
-                        low = _to_products(0, windows, weight, shift, slack, bound)
-                    else:
+                    if by_segments:
                         _coarse(base, coordinates, parts, k, windows, bound)
                         low = _refine_best(
-                            x32, fine, o, n, windows, weight, shift, slack, bound, top
+                            x32, fine, f, n, windows, weight, shift, slack, bound, top
                         )
+                    else:
+                        _correlate(x32, fine, f, n, windows, bound)
+                        if rounded >= 0.0:
+                            low = _scale(bound, weight, windows) - 2 * rounded
+                        else:
+                            low = _to_products(0, windows, weight, shift, slack, bound)
                     d, at = _nearest(
                         x, shapes[o : o + n], mean, spread, windows, low, bound, places,
                         exact,
@@ -120,30 +129,40 @@ def _cumulate(x: Any, s1: Any, s2: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _describe_windows(
-    x: Any, s1: Any, s2: Any, n: int, flat: float, mean: Any, spread: Any, base: Any,
-    weight: Any, shift: Any, slack: Any,
-) -> None:
-    """Mean and sum of squares about it of each window, and slack of its bound.
+    x: Any, s1: Any, s2: Any, n: int, flat: float, mean: Any, spread: Any, weight: Any,
+    base: Any, shift: Any, slack: Any, whole: bool,
+) -> Any:
+    """Mean and sum of squares about it of each window, and what is rounded in a product.
 
-    Flat windows get the sum 0, and a product that gives the distance 1.
+    Gives one slack for all windows, or -1 where some are nearly flat: these get slacks
+    of their own, flat ones the sum 0 and a product that gives the distance 1. The last
+    three arrays are filled for them, and if they are wanted as a ``whole``.
     """
     windows = len(x) - n + 1
     least = _moments_of_windows(s1, s2, n, windows, mean, spread)
     doubt = 1e-6 * len(x) * s2[len(x)]
     if least > doubt:
-        _weigh(n, windows, mean, spread, base, weight, shift, slack)
-        return
+        rounded = _weigh(n, windows, mean, spread, weight)
+        if whole:
+            base[:windows] = shift[:windows] = np.float32(0.0)
+            slack[:windows] = rounded
+        return rounded
     # the difference of two sums says little of some windows: once more
     for d in range(windows):
         if spread[d] <= doubt:
             mean[d], spread[d] = _moments(x, d, n)
-    _weigh(n, windows, mean, spread, base, weight, shift, slack)
+    _weigh(n, windows, mean, spread, weight)
+    rounding = _rounding(n)
     for d in range(windows):
+        base[d] = shift[d] = 0.0
+        size = np.float32(2.0) + abs(np.float32(mean[d])) * weight[d]
+        slack[d] = min(rounding * size, np.float32(4.0) * n)
         if spread[d] <= flat * flat * n:
             spread[d] = weight[d] = slack[d] = 0.0
             shift[d] = base[d] = 0.5 * n
         elif spread[d] <= doubt:
             base[d] = n
+    return np.float32(-1.0)
 
 
 @njit(cache=True, nogil=True, fastmath=_REORDERED)
@@ -159,21 +178,24 @@ def _moments_of_windows(
     return least
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def _weigh(
-    n: int, windows: int, mean: Any, spread: Any, base: Any, weight: Any, shift: Any,
-    slack: Any,
-) -> None:
-    """One over the deviation of windows, and what float32 rounds in a product."""
-    points, tiny = np.float32(n), np.float32(1e-30)
-    rounding = np.float32(6e-8 * (n / 8 + 24) * n)
+@njit(cache=True, nogil=True)
+def _rounding(n: int) -> Any:
+    """Bound what float32 rounds in a product of n points, for values of size 1."""
+    return np.float32(6e-8 * (n / 8 + 24) * n)
+
+
+@njit(cache=True, nogil=True, fastmath=_REORDERED)
+def _weigh(n: int, windows: int, mean: Any, spread: Any, weight: Any) -> Any:
+    """One over the deviation of windows; gives the largest rounding of a product.
+
+    Raw values are rounded: what matters is their size against the deviation.
+    """
+    points, tiny, largest = np.float32(n), np.float32(1e-30), np.float32(0.0)
     for d in range(windows):
         s = math.sqrt(points / max(np.float32(spread[d]), tiny))
         weight[d] = s
-        # raw values are rounded: what matters is their size against the deviation
-        size = np.float32(2.0) + abs(np.float32(mean[d])) * s
-        slack[d] = min(rounding * size, np.float32(4.0) * points)
-        base[d] = shift[d] = np.float32(0.0)
+        largest = max(largest, abs(np.float32(mean[d])) * s)
+    return _rounding(n) * (np.float32(2.0) + largest)
 
 
 @njit(cache=True, nogil=True)
@@ -296,13 +318,14 @@ def _largest(values: Any, first: int, last: int) -> Any:
 def _correlate(x: Any, shapes: Any, o: int, n: int, windows: int, out: Any) -> None:
     """Scalar products of the shapelet at ``o`` with raw windows, eight points at a time.
 
-    Windows are rounded up to whole vectors; those beyond the last are of no use.
+    Shapelets are filled up with zeros. Windows are rounded up to whole vectors; those
+    beyond the last are of no use.
     """
     windows = (windows + LANES - 1) // LANES * LANES
     for d in range(windows):
         out[d] = np.float32(0.0)
     j = 0
-    while j + 8 <= n:
+    while j < n:
         i = o + j
         a0, a1, a2, a3 = shapes[i], shapes[i + 1], shapes[i + 2], shapes[i + 3]
         a4, a5, a6, a7 = shapes[i + 4], shapes[i + 5], shapes[i + 6], shapes[i + 7]
@@ -311,12 +334,7 @@ def _correlate(x: Any, shapes: Any, o: int, n: int, windows: int, out: Any) -> N
             out[d] += (a0 * x[t] + a1 * x[t + 1] + a2 * x[t + 2] + a3 * x[t + 3]) + (
                 a4 * x[t + 4] + a5 * x[t + 5] + a6 * x[t + 6] + a7 * x[t + 7]
             )
-        j += 8
-    while j < n:
-        a0 = shapes[o + j]
-        for d in range(windows):
-            out[d] += a0 * x[j + d]
-        j += 1
+        j += TAPS
 
 
 @njit(cache=True, nogil=True, fastmath=_REORDERED)
@@ -332,24 +350,35 @@ def _to_products(
     return sure
 
 
+@njit(cache=True, nogil=True, fastmath=_REORDERED)
+def _scale(bound: Any, weight: Any, windows: int) -> Any:
+    """Turn raw products into normalised ones; gives the largest."""
+    largest = np.float32(-3e38)
+    for d in range(windows):
+        bound[d] *= weight[d]
+        largest = max(largest, bound[d])
+    return largest
+
+
 @njit(cache=True, nogil=True)
 def _nearest(
     x: Any, shape: Any, mean: Any, spread: Any, windows: int, low: Any,
     bound: Any, places: Any, exact: Any,
 ) -> Any:
     """Measure the windows that may be the nearest; its distance and its offset."""
-    n, count, least = len(shape), 0, np.inf
-    for b in range(0, windows, BLOCK):
-        e = min(windows, b + BLOCK)
-        if _largest(bound, b, e) < low:
-            continue
-        for d in range(b, e):
-            if bound[d] >= low:
-                scale = math.sqrt(n / spread[d]) if spread[d] > 0.0 else 0.0
-                exact[count] = _squares(x[d:], shape, mean[d], scale)
-                least = min(least, exact[count])
-                places[count] = d
-                count += 1
+    n = len(shape)
+    count, total = _above(bound, windows, low)
+    if count == 1:
+        scale = math.sqrt(n / spread[total]) if spread[total] > 0.0 else 0.0
+        return math.sqrt(_squares(x[total:], shape, mean[total], scale) / n), total
+    count, least = 0, np.inf
+    for d in range(windows):
+        if bound[d] >= low:
+            scale = math.sqrt(n / spread[d]) if spread[d] > 0.0 else 0.0
+            exact[count] = _squares(x[d:], shape, mean[d], scale)
+            least = min(least, exact[count])
+            places[count] = d
+            count += 1
     limit = (math.sqrt(least) + TIE * math.sqrt(n)) ** 2
     at = 0
     for j in range(count):
@@ -357,6 +386,17 @@ def _nearest(
             at = places[j]
             break
     return math.sqrt(least / n), at
+
+
+@njit(cache=True, nogil=True)
+def _above(bound: Any, windows: int, low: Any) -> Any:
+    """Count the windows that may be the nearest, and sum their offsets."""
+    count = total = np.int32(0)
+    for d in range(np.int32(windows)):
+        if bound[d] >= low:
+            count += np.int32(1)
+            total += np.int32(d)
+    return np.int64(count), np.int64(total)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

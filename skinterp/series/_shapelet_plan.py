@@ -10,8 +10,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numba import njit
 from numpy.typing import NDArray
 
+from skinterp.explanation._ragged import ranges
 from skinterp.series._containers import SeriesSet
-from skinterp.series._shapelet_kernels import LANES, N_SEGMENTS, match_cases
+from skinterp.series._shapelet_kernels import BEYOND, N_SEGMENTS, TAPS, match_cases
 
 #: A window is flat if its deviation is below this share of the largest deviation of its
 #: series from its mean, or below what rounding leaves of the series' largest value.
@@ -55,7 +56,7 @@ def pack_series(series: SeriesSet) -> tuple[Any, ...]:
     values = np.empty(len(series.values))
     flat = np.empty((len(series), series.n_channels))
     _centre(series.values, offsets, lengths, values, flat)
-    coarse = np.zeros(len(values) + LANES, dtype=np.float32)
+    coarse = np.zeros(len(values) + BEYOND, dtype=np.float32)
     coarse[: len(values)] = values
     return values, coarse, offsets, lengths, flat
 
@@ -150,9 +151,14 @@ def pack_shapelets(
     is_flat = np.zeros(len(order), dtype=bool)
     group = np.cumsum(new) - 1
     _lay_out(shapes, begins, order, laid, edges[group], out, parts, is_flat)
+    # in float32 each is filled up with zeros to whole steps of the products
+    steps = -(-sizes // TAPS) * TAPS
+    filled = np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
+    fine = np.zeros(int(filled[-1]), dtype=np.float32)
+    fine[ranges(filled[:-1], sizes)] = out
     packed = (
-        group_sizes, group_channels, starts, edges, out, out.astype(np.float32), laid,
-        is_flat, parts,
+        group_sizes, group_channels, starts, edges, out, laid, fine, filled, is_flat,
+        parts,
     )  # fmt: skip
     return order, packed
 
@@ -226,7 +232,7 @@ def least_distances(
 def _match_part(
     first: int, last: int, series: Any, packed: Any, locate: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    n, width = last - first, len(packed[6]) - 1
+    n, width = last - first, len(packed[-1])
     distance = np.empty((n, width))
     location = np.zeros((n if locate else 0, width), dtype=np.int64)
     match_cases(first, last, series, packed, distance, location)
