@@ -223,7 +223,7 @@ class ShapeletBottleneckClassifier(ShapeletClassifier):
 
 
 class InterpGNClassifier(ShapeletClassifier):
-    r"""Rules over learnt shapelets, and a deep network where the rules are unsure.
+    """Rules over learnt shapelets, and a deep network where the rules are unsure.
 
     For each series the rules of a `ShapeletBottleneckClassifier` are asked first. How
     sure they are, the Gini index of their class probabilities, is the share of the

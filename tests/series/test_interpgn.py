@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")
@@ -17,9 +15,7 @@ pytest.importorskip("skorch")
 from skinterp.neural import Batch  # noqa: E402
 from skinterp.series import (  # noqa: E402
     InterpGNClassifier,
-    InterpGNRegressor,
     ShapeletBottleneckClassifier,
-    ShapeletPredicateTransformer,
 )
 
 RNG = np.random.default_rng(0)
@@ -203,80 +199,10 @@ def test_shorter_series_are_padded_by_choice():
 
 
 def test_searches_and_scores_of_scikit_learn():
-    model = ShapeletBottleneckClassifier(**QUICK, max_epochs=40, batch_size=8)
+    model = ShapeletBottleneckClassifier(**QUICK, max_epochs=25, batch_size=8)
     search = GridSearchCV(model, {"n_shapelets": [1, 3]}, cv=2).fit(X, Y)
     assert search.best_estimator_.explain(NEW[:1]).kind == "shapelet-rules"
     assert cross_val_score(model, list(X), Y, cv=2).mean() > 0.8
-
-
-# -- numbers ---------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def heights():
-    rng = np.random.default_rng(0)
-    y = rng.uniform(-3, 3, 80)
-    series = rng.normal(scale=0.3, size=(80, 1, 40))
-    series[:, 0, 10:18] += np.hanning(8) * y[:, None]
-    return series, 100 + 10 * y
-
-
-@pytest.fixture(scope="module")
-def regressor(heights):
-    return InterpGNRegressor(**QUICK, deep=small_net, max_epochs=60).fit(*heights)
-
-
-def test_numbers_are_predicted_in_their_units(regressor, heights):
-    series, y = heights
-    assert regressor.score(series, y) > 0.9
-    p = regressor.predicates(series)
-    alone = p @ regressor.rules_[0] + regressor.base_
-    np.testing.assert_allclose(regressor.predict_interpretable(series), alone)
-    assert np.corrcoef(alone, y)[0, 1] > 0.9
-
-
-def test_ranges_hold_about_equally_many_series(regressor, heights):
-    _, y = heights
-    counts = np.histogram(y, [-np.inf, *regressor.bin_edges_, np.inf])[0]
-    assert len(counts) == 5
-    assert counts.min() >= 10
-
-
-@pytest.mark.parametrize(
-    ("y", "n"), [([1.0] * 20, 1), ([0, 1] * 10, 2), ([0] * 19 + [1], 2)]
-)
-def test_numbers_with_few_values_have_fewer_ranges(y, n):
-    model = InterpGNRegressor(**QUICK, deep=small_net, max_epochs=2)
-    model.set_params(validation_fraction=None).fit(X[:20], y)
-    assert len(model.bin_edges_) == n - 1
-    assert np.isfinite(model.predict(X)).all()
-
-
-def test_several_outputs_are_refused():
-    with pytest.raises(ValueError, match="y should be a 1d array"):
-        InterpGNRegressor().fit(X, RNG.normal(size=(80, 2)))
-
-
-# -- the transformer -------------------------------------------------------------------
-def test_predicates_as_columns(bottleneck):
-    taken = {**QUICK, "max_epochs": 60}
-    columns = ShapeletPredicateTransformer(**taken).fit(X, Y)
-    np.testing.assert_array_equal(columns.transform(NEW), bottleneck.predicates(NEW))
-    pipeline = make_pipeline(columns, LogisticRegression(C=100)).fit(X, Y)
-    assert pipeline.score(NEW, TRUTH) > 0.95
-
-
-def test_predicates_for_numbers(heights):
-    columns = ShapeletPredicateTransformer(target="numbers", **QUICK, max_epochs=60)
-    model = make_pipeline(columns, Ridge(0.01)).fit(*heights)
-    assert model.score(*heights) > 0.7
-    assert columns.explain(heights[0][:2]).target_names.tolist() == ["y"]
-
-
-def test_names_of_columns_are_unique():
-    columns = ShapeletPredicateTransformer(n_shapelets=2, max_epochs=1)
-    columns.fit(np.repeat(X[:20, :, :10], 2, axis=1), Y[:20])
-    assert columns.estimator_.module_config_["lengths"] == (3, 3, 3, 3, 5, 8)
-    names = columns.get_feature_names_out()
-    assert len(set(names)) == len(names) == len(columns.shapelets_) == 24
 
 
 # -- explanation -----------------------------------------------------------------------
@@ -291,14 +217,13 @@ def test_what_is_said_of_a_series(mixed):
     assert f"shapelet {heaviest} in channel 0" in one.to_text().splitlines()[1]
 
 
-def test_contributions_sum_to_what_the_shapelets_say(mixed, regressor, heights):
-    for model, rows in ((mixed, NEW), (regressor, heights[0])):
-        said = model.explain(rows)
-        total = said.contributions().sum(axis=1) + said.base[said.target]
-        alone = model.interpretable_function(rows)
-        np.testing.assert_allclose(total, alone[np.arange(len(rows)), said.target])
-        spread = said.evidence().sum(axis=(1, 2))
-        np.testing.assert_allclose(spread, said.contributions().sum(axis=1), atol=1e-9)
+def test_contributions_sum_to_what_the_shapelets_say(mixed):
+    said = mixed.explain(NEW)
+    total = said.contributions().sum(axis=1)
+    alone = mixed.interpretable_function(NEW)
+    np.testing.assert_allclose(total, alone[np.arange(len(NEW)), said.target])
+    spread = said.evidence().sum(axis=(1, 2))
+    np.testing.assert_allclose(spread, total, atol=1e-9)
 
 
 def test_measures_of_the_rules(bottleneck):
