@@ -34,8 +34,7 @@ __all__ = ["NeuralEstimator"]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
-# Rows that are predicted at once.
-_CHUNK = 4096
+_CHUNK = 4096  # rows that are predicted at once
 
 
 class NeuralEstimator(BaseEstimator):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral as AnyInteger
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import Integral, Interval, Real, StrOptions
 from skinterp.neural import NeuralClassifier
 from skinterp.series._containers import PADS, as_series, check_channels
+from skinterp.series._softshape_inputs import timepoint_names, windows_of, znormalised
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,6 +91,9 @@ class SoftShapeClassifier(ExplainableMixin, NeuralClassifier):
         The labels, sorted.
     n_channels_, n_timepoints_in_ : int
         Shape of the series.
+    timepoint_names_ : tuple of str
+        Names of the time points: the columns of a frame of one series per row, else
+        "t0", "t1", ...
     shape_length_ : int
         Length of the windows.
     n_tokens_ : int
@@ -239,6 +242,7 @@ class SoftShapeClassifier(ExplainableMixin, NeuralClassifier):
             array = series.to_array(pad=self.pad)
             self.n_channels_, self.n_timepoints_in_ = array.shape[1:]
             self.channel_names_ = series.channel_names
+            self.timepoint_names_ = timepoint_names(X, self.n_timepoints_in_)
             self.shape_length_, self.n_tokens_, stride = windows_of(
                 self.shape_length, self.stride, self.n_timepoints_in_
             )
@@ -395,40 +399,3 @@ class SoftShapeClassifier(ExplainableMixin, NeuralClassifier):
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = bool(self.impute)
         return tags
-
-
-def windows_of(length: Any, stride: int, n_timepoints: int) -> tuple[int, int, int]:
-    """Length of the windows, their number, and the time points between them."""
-    if isinstance(length, AnyInteger):
-        m = int(length)
-    else:  # 0.29 * 100 is a little below 29
-        m = max(2, int(round(length * n_timepoints, 9)))
-    q = int(stride) if m > stride else min(2, m, int(stride))
-    n_tokens = (n_timepoints - m) // q + 1
-    if n_tokens < 2:
-        msg = (
-            f"shape_length={length!r} makes windows of {m} time points, {q} apart; "
-            f"series of {n_timepoints} time points have room for {max(n_tokens, 0)}, "
-            "but at least 2 windows are needed: use a shorter shape_length"
-        )
-        raise ValueError(msg)
-    return m, n_tokens, q
-
-
-def znormalised(X: Floats) -> Floats:
-    """Take each channel of each series off its mean, and divide it by its deviation.
-
-    Missing values are left out of both. A channel whose deviations are what rounding
-    leaves is flat, and becomes zero.
-    """
-    there = ~np.isnan(X)
-    count = np.maximum(there.sum(axis=2, keepdims=True), 1)
-    filled = np.where(there, X, 0.0)
-    size = np.abs(filled).max(axis=2, keepdims=True)
-    unit = filled / np.where(size > 0, size, 1.0)  # squares of huge values overflow
-    mean = unit.sum(axis=2, keepdims=True) / count
-    centred = np.where(there, unit - mean, 0.0)
-    spread = np.sqrt((centred**2).sum(axis=2, keepdims=True) / count)
-    flat = spread <= 1e-10
-    ready = np.where(flat, 0.0, centred / np.where(flat, 1.0, spread))
-    return np.where(there, ready, np.nan)

@@ -22,7 +22,7 @@ N_EXAMPLES = 10
 def windows(model: SoftShapeClassifier, X: Floats | None) -> TokenScores:
     """Scores of the windows by class and place, or those of each series."""
     told: dict[str, Any] = {
-        "feature_names": time_names(model),
+        "feature_names": model.timepoint_names_,
         "channel_names": model.channel_names_,
         "target_names": model.classes_,
         "starts": model.token_starts_,
@@ -50,7 +50,7 @@ def windows(model: SoftShapeClassifier, X: Floats | None) -> TokenScores:
 
 def time_points(model: SoftShapeClassifier, X: Floats | None) -> Attribution:
     """What windows add, in equal parts to the time points in them."""
-    names = time_names(model)
+    names = model.timepoint_names_
     if X is None:
         return Attribution(
             scope="global",
@@ -76,11 +76,6 @@ def time_points(model: SoftShapeClassifier, X: Floats | None) -> Attribution:
 def _per_point(model: SoftShapeClassifier, parts: Floats) -> Floats:
     length = model.shape_length_
     return spread(parts / length, model.token_starts_, length, model.n_timepoints_in_)
-
-
-def time_names(model: SoftShapeClassifier) -> tuple[str, ...]:
-    """Name the time points by their number."""
-    return tuple(f"t{i}" for i in range(model.n_timepoints_in_))
 
 
 def summarise(

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erf, expit, softmax
 
-from skinterp.series._softshape import SoftShapeClassifier, windows_of, znormalised
+from skinterp.series import SoftShapeClassifier
+from skinterp.series._softshape_inputs import windows_of, znormalised
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")
