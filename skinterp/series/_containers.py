@@ -251,7 +251,8 @@ def _case(item: Any, what: str) -> Floats:
         raise ValueError(msg) from error
     if array.ndim == 1 and array.dtype == object and len(array) and _has_len(array[0]):
         array = _stack([_channel(c, f"channel {j}") for j, c in enumerate(array)], what)
-    array = _numbers(array, what)
+    # a single number would become an array of one
+    array = _numbers(array, what) if array.ndim else array
     if array.ndim == 1:
         array = array[None, :]
     if array.ndim != 2 or 0 in array.shape:
