@@ -1,4 +1,4 @@
-"""One fit of a peer, in an environment of its own: file, method and seed in, JSON out."""
+"""One fit of a peer in an environment of its own: file, method, seed in, JSON out."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def table(args: argparse.Namespace) -> dict[str, Any]:
             mean[f"s, {method}"] = float(np.mean([row[f"s, {method}"] for row in rows]))
         rows.append(mean)
     about = (
-        "Training and test part as in the archive. CPU seconds of the fit stand behind, "
+        "Training and test part as in the archive; behind it, CPU seconds of the fit, "
         "compilation apart. The best length is that of three (a tenth, a quarter and a "
         "half of the series) with the lowest loss on the validation rows; its time is "
         f"that of all three. Means over {args.seeds} seeds."
@@ -398,8 +398,8 @@ def occlusion(args: argparse.Namespace) -> dict[str, Any]:
         rows.append(row)
     about = (
         "Mean fall of the log-probability of the predicted class when one window of "
-        "each test series is set to the mean of the series: the one that adds the most, "
-        "the one of highest score, or any."
+        "each test series is set to the mean of the series: the one that adds the "
+        "most, the one of highest score, or any."
     )
     return {"title": "Taking windows away", "about": about, "rows": rows}
 
