@@ -17,6 +17,9 @@ TOLERANCE = 1e-6
 
 def check_rules(rules: ShapeletRules, estimator: Any, X: Any) -> None:
     """Raise AssertionError naming the first row of which something wrong is said."""
+    if hasattr(estimator, "steps"):  # a pipeline: what is said is said of its last step
+        front, estimator = estimator[:-1], estimator[-1]
+        X = front.transform(X) if len(front) else X
     series = rules.series
     if series is None:
         series = np.asarray(X, dtype=np.float64)

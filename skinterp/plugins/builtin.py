@@ -114,6 +114,7 @@ METHODS = (
         trusted_types=(
             "skinterp.series._interpgn_regressor.InterpGNRegressor",
             "skinterp.series._interpgn.ShapeletBottleneckClassifier",
+            "skinterp.series._interpgn_core.small_fcn",
         ),
     ),
     MethodSpec(

@@ -357,7 +357,10 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
         small = {"n_shapelets": 2, "lengths": (0.1, 0.2), "max_epochs": 2}
-        return [{**small, "batch_size": 10, "lr": 0.02}]
+        params = {**small, "batch_size": 10, "lr": 0.02}
+        if "deep" in cls._parameter_constraints:
+            params["deep"] = small_fcn
+        return [params]
 
     def __skinterp_tags__(self) -> SkinterpTags:
         tags = super().__skinterp_tags__()
@@ -372,6 +375,13 @@ class ShapeletNetwork(ExplainableMixin, NeuralEstimator):
         tags.input_tags.two_d_array = True
         tags.input_tags.three_d_array = True
         return tags
+
+
+def small_fcn(n_channels: int, n_timepoints: int, n_outputs: int) -> Module:
+    """Make an FCN of few filters, for tests."""
+    from skinterp.series._interpgn_deep import FCN
+
+    return FCN(n_channels, n_timepoints, n_outputs, (4, 8, 4))
 
 
 def points_of(lengths: Any, n_timepoints: int) -> tuple[int, ...]:

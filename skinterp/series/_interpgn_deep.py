@@ -60,16 +60,22 @@ class FCN(nn.Module):
     that they do not fit in, 3 to 5 and 11 to 13, are padded.
     """
 
-    def __init__(self, n_channels: int, n_timepoints: int, n_outputs: int) -> None:
+    def __init__(
+        self,
+        n_channels: int,
+        n_timepoints: int,
+        n_outputs: int,
+        filters: tuple[int, int, int] = (128, 256, 128),
+    ) -> None:
         super().__init__()
         kernels = (3, 3, 2) if n_timepoints <= 10 else (8, 5, 3)
         same = n_timepoints - sum(kernels) + 3 < 1
-        widths = (n_channels, 128, 256, 128)
+        widths = (n_channels, *filters)
         layers: list[nn.Module] = []
         for n_in, n_out, kernel in zip(widths[:-1], widths[1:], kernels, strict=True):
             layers += [*_layer(n_in, n_out, kernel, same=same), nn.ReLU()]
         self.body = nn.Sequential(*layers)
-        self.head = nn.Linear(128, n_outputs)
+        self.head = nn.Linear(filters[-1], n_outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """Give one number per output."""

@@ -89,7 +89,7 @@ gate_threshold, lambda_reg, lambda_div, nonnegative_rules, pad : object
     >>> from skinterp.testing import make_data
     >>> X, y = make_data("series", "regression", n_rows=60)
     >>> model = InterpGNRegressor(
-    ...     n_shapelets=3, lengths=(0.2,), max_epochs=60, random_state=0
+    ...     n_shapelets=3, lengths=(0.2,), max_epochs=30, random_state=0
     ... )
     >>> model.fit(X, y).score(X, y) > 0.7
     True
