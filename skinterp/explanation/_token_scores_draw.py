@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 MAX_TARGETS = 10
 MAX_CHANNELS = 4
-COLOURS = "coolwarm"
+# blue speaks for the class, as in the other kinds
+COLOURS = "coolwarm_r"
 # Share of the height that the windows take below a series.
 STRIP = 0.36
 

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def timepoint_names(X: Any, n_timepoints: int) -> tuple[str, ...]:
-    """Name time points by the columns of a frame of one series per row, or by number."""
+    """Name time points by the columns of a frame, one series per row, or by number."""
     columns = list(getattr(X, "columns", ()))
     if len(columns) == n_timepoints > 1:
         return tuple(str(name) for name in columns)
