@@ -17,6 +17,8 @@ from skinterp.series import (  # noqa: E402
     InterpGNClassifier,
     ShapeletBottleneckClassifier,
 )
+from skinterp.testing import parametrize_with_methods  # noqa: E402
+from skinterp.testing._check import CHECKS  # noqa: E402
 
 RNG = np.random.default_rng(0)
 QUICK = {"n_shapelets": 3, "lengths": (0.2,), "lr": 0.02, "random_state": 0}
@@ -269,3 +271,16 @@ def test_large_sets_are_evaluated_in_parts(mixed, monkeypatch):
     monkeypatch.setattr("skinterp.series._interpgn_core._BUDGET", 40 * 256 * 7)
     assert mixed._rows_at_once() == 7
     np.testing.assert_allclose(mixed.predict_proba(NEW), whole, atol=1e-12)
+
+
+# -- the battery for the class that has no row of its own -----------------------------
+@parametrize_with_methods([ShapeletBottleneckClassifier])
+def test_bottleneck(estimator, check, request):
+    # what needs pictures or a fresh process is done for its sibling
+    slow = check.name in CHECKS and CHECKS[check.name].topic in (
+        "displays",
+        "processes",
+    )
+    if (slow or "fresh" in check.name) and not request.config.option.runslow:
+        pytest.skip("with --runslow")
+    check(estimator)
