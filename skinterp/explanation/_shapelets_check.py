@@ -23,7 +23,8 @@ def check_matches(told: ShapeletSet, estimator: Any, X: Any) -> None:
     """Raise AssertionError naming the first shapelet of which something wrong is said."""
     _check_pieces(told)
     if told.distance is None or told.location is None:
-        explained = estimator.explain(X)
+        last, rows = _last_step(estimator, X)
+        explained = last.explain(rows)
         if explained.n_shapelets == told.n_shapelets:
             _check_pairs(told, explained, None)
         return
@@ -37,7 +38,16 @@ def _outputs(told: ShapeletSet, estimator: Any, X: Any) -> tuple[str, Floats] | 
     output = np.asarray(estimator.transform(X), dtype=np.float64)
     if output.shape != np.shape(told.distance):
         return None
-    return str(getattr(estimator, "output", "distance")), output
+    return str(getattr(_last_step(estimator)[0], "output", "distance")), output
+
+
+def _last_step(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+    """Estimator at the end of a pipeline, and what the steps before make of X."""
+    while hasattr(estimator, "steps"):
+        if X is not None and len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator[-1]
+    return estimator, X
 
 
 def _check_pieces(told: ShapeletSet) -> None:
