@@ -130,7 +130,7 @@ def say_prediction(rules: ShapeletRules, i: int) -> str:
     decide = (
         "decided by shapelets alone"
         if share >= 1
-        else f"shapelets decide {100 * share:.0f} % of it"
+        else f"shapelets decide {'only ' * (share < 0.5)}{100 * share:.0f} % of it"
     )
     if len(scores) == 1:
         alone = "" if share >= 1 else f" (alone they say {scores[0]:.4g})"

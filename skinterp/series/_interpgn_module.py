@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from skinterp.series._interpgn_kernels import l1_distances, l1_gradient
 
@@ -55,17 +56,39 @@ def l1_by_kernel(x: Tensor, shapelets: Tensor, stride: int) -> Tensor:
 
 
 def l1_by_torch(x: Tensor, shapelets: Tensor, stride: int) -> Tensor:
-    """Distances on any device, a few cases at once."""
+    """Distances on any device; windows are copied for a few cases and channels at once.
+
+    The copies are made again in the backward pass instead of being kept.
+    """
+    length = shapelets.shape[2]
+    per_channel = ((x.shape[2] - length) // stride + 1) * length
+    together = min(max(1, _COPIED // per_channel), x.shape[1])
+    cases = max(1, _COPIED // (per_channel * together))
+    rows = [
+        torch.cat(
+            [
+                checkpoint(
+                    _l1_of_few, *pair, stride, use_reentrant=False,
+                    preserve_rng_state=False,
+                )
+                for pair in zip(
+                    part.split(together, dim=1), shapelets.split(together), strict=True
+                )
+            ],
+            dim=1,
+        )
+        for part in x.split(cases)
+    ]  # fmt: skip
+    return torch.cat(rows)
+
+
+def _l1_of_few(x: Tensor, shapelets: Tensor, stride: int) -> Tensor:
     n_channels, n_shapelets, length = shapelets.shape
-    windows = x.unfold(2, length, stride)
-    per_case = max(1, windows[:1].numel())
-    parts = []
-    for part in windows.split(max(1, _COPIED // per_case)):
-        flat = part.transpose(0, 1).reshape(n_channels, -1, length)
-        sums = torch.cdist(flat, shapelets, p=1.0)
-        shaped = sums.reshape(n_channels, len(part), -1, n_shapelets)
-        parts.append(shaped.permute(1, 0, 3, 2) / length)
-    return torch.cat(parts)
+    windows = x.unfold(2, length, stride).transpose(0, 1)
+    flat = windows.reshape(n_channels, -1, length)
+    sums = torch.cdist(flat, shapelets, p=1.0)
+    shaped = sums.reshape(n_channels, len(x), -1, n_shapelets)
+    return shaped.permute(1, 0, 3, 2) / length
 
 
 def _l1(x: Tensor, shapelets: Tensor, stride: int) -> Tensor:

@@ -164,7 +164,7 @@ def test_the_table_has_a_line_per_match():
 
 def test_the_sentence():
     assert local().to_text().splitlines() == [
-        "row 0: c (probability 0.70), shapelets decide 25 % of it",
+        "row 0: c (probability 0.70), shapelets decide only 25 % of it",
         "  +3: shapelet 1 in breath at 6 to 9, match 1.00",
         "  +0.06: shapelet 2 in breath at 2 to 6, match 0.20",
         "  +0: shapelet 0 in heart at 0 to 2, match 0.50",
@@ -181,7 +181,10 @@ def test_the_sentence_of_a_number():
     given = {"target_names": ["y"], "weights": [[1.0], [2.0], [0.0]], "base": [10.0]}
     rows = {"target": [0, 0], "prediction": [[11.0], [12.0]]}
     said = local(**given, **rows).to_text().splitlines()
-    assert said[0] == "row 0: y = 11, shapelets decide 25 % of it (alone they say 12.5)"
+    assert (
+        said[0]
+        == "row 0: y = 11, shapelets decide only 25 % of it (alone they say 12.5)"
+    )
     assert "10 at first" in rules(**given).to_text()
 
 

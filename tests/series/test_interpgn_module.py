@@ -199,8 +199,9 @@ def test_distances_are_those_of_the_twin(
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("stride", [1, 3])
-def test_kernel_torch_and_broadcast_agree(dtype, stride, monkeypatch):
-    monkeypatch.setattr("skinterp.series._interpgn_module._COPIED", 3000)
+@pytest.mark.parametrize("copied", [1, 1200, 3000, 10**6])
+def test_kernel_torch_and_broadcast_agree(dtype, stride, copied, monkeypatch):
+    monkeypatch.setattr("skinterp.series._interpgn_module._COPIED", copied)
     x = series(n=7, M=3, T=50).to(dtype)
     slope, results = None, []
     for formula in (by_broadcast, l1_by_kernel, l1_by_torch):
@@ -246,6 +247,18 @@ def test_memory_does_not_grow_with_the_length(distance):
     with Largest() as largest:
         bank(x, 1.0, distance)[0].sum().backward()
     assert largest.numel <= n * M * (T - L + 1) * K
+
+
+def test_windows_are_not_kept_where_there_is_no_kernel(monkeypatch):
+    n, M, T, K, L = 8, 2, 60, 3, 30
+    monkeypatch.setattr("skinterp.series._interpgn_module._COPIED", 31 * 30)
+    x, w = torch.randn(n, M, T), torch.randn(M, K, L, requires_grad=True)
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: kept.append(t.untyped_storage().nbytes() // 4) or t, lambda t: t
+    ):
+        l1_by_torch(x, w, 1)
+    assert max(kept, default=0) <= n * M * 31 * K
 
 
 # -- the straight-through gradient -----------------------------------------------------
