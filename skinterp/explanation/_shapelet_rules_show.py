@@ -127,10 +127,11 @@ def say_prediction(rules: ShapeletRules, i: int) -> str:
     value = rules.prediction[i, target[i]]
     name, scores = rules.target_names[target[i]], rules.scores()[i]
     share = rules.share[i]
+    only = "only " if share < 0.5 else ""
     decide = (
         "decided by shapelets alone"
         if share >= 1
-        else f"shapelets decide {'only ' * (share < 0.5)}{100 * share:.0f} % of it"
+        else f"shapelets decide {only}{100 * share:.0f} % of it"
     )
     if len(scores) == 1:
         alone = "" if share >= 1 else f" (alone they say {scores[0]:.4g})"

@@ -213,7 +213,8 @@ def test_what_is_said_of_a_series(mixed):
     label, share = mixed.predict(NEW[:1])[0], mixed.gate(NEW[:1])[0]
     chance = mixed.predict_proba(NEW[:1]).max()
     said = one.to_text().splitlines()[0]
-    decide = f"shapelets decide {'only ' * (share < 0.5)}{100 * share:.0f} %"
+    only = "only " if share < 0.5 else ""
+    decide = f"shapelets decide {only}{100 * share:.0f} %"
     assert said.startswith(f"row 0: {label} (probability {chance:.2f}), {decide}")
     heaviest = np.abs(one.contributions()[0]).argmax()
     assert f"shapelet {heaviest} in channel 0" in one.to_text().splitlines()[1]
