@@ -68,9 +68,10 @@ def _draw_shapelet(
 def _say_left_out(rules: ShapeletRules, ax: Axes, width: int) -> None:
     notes = []
     if rules.complexity > width:
-        notes.append(f"{rules.complexity - width} more shapelets per row")
+        left = _count(rules.complexity - width, "more shapelet")
+        notes.append(f"{left} per row")
     if len(rules.target_names) > MAX_TARGETS:
-        notes.append(f"{len(rules.target_names) - MAX_TARGETS} more targets")
+        notes.append(_count(len(rules.target_names) - MAX_TARGETS, "more target"))
     if notes:
         ax.text(1, -0.02, ", ".join(notes), ha="right", va="top", fontsize=8)
 
@@ -109,11 +110,15 @@ def _sentence(rules: ShapeletRules) -> str:
     text = say_prediction(rules, 0)
     notes = []
     if len(rules) > 1:
-        notes.append(f"{len(rules) - 1} more {rules.unit}s")
+        notes.append(_count(len(rules) - 1, f"more {rules.unit}"))
     left = len(rules.feature_names) - MAX_CHANNELS
     if left > 0:
-        notes.append(f"{left} more channels")
+        notes.append(_count(left, "more channel"))
     return shorten(text, 110) + (f"\n({', '.join(notes)})" if notes else "")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" + ("" if n == 1 else "s")
 
 
 def _channels(one: ShapeletRules) -> list[int]:
