@@ -49,15 +49,15 @@ class TokenScores(Explanation):
     scope : {"global", "local"}
         Global: mean scores by class and place. Local: the windows of each series.
     feature_names : tuple of str
-        Names of the time points.
+        Names of the channels; a window takes all of them.
     target_names : ndarray of shape (n_targets,)
         Labels of the classes.
     starts : ndarray of int of shape (n_tokens,)
         First time point of each window.
     length : int
         Number of time points of a window.
-    channel_names : tuple of str, default=("channel 0",)
-        Names of the channels; a window takes all of them.
+    timepoint_names : tuple of str
+        Names of the time points.
     scores : ndarray of shape (n_rows, n_tokens), default=None
         Local: score of each window.
     kept : ndarray of bool of shape (n_rows, n_tokens), default=None
@@ -107,7 +107,8 @@ default=None
     >>> from skinterp.explanation import TokenScores
     >>> tokens = TokenScores(
     ...     scope="local",
-    ...     feature_names=("t0", "t1", "t2", "t3"),
+    ...     feature_names=("heart",),
+    ...     timepoint_names=("t0", "t1", "t2", "t3"),
     ...     target_names=np.array(["calm", "peak"]),
     ...     starts=np.array([0, 2]),
     ...     length=2,
@@ -128,7 +129,7 @@ default=None
 
     starts: Ints
     length: int
-    channel_names: tuple[str, ...] = ("channel 0",)
+    timepoint_names: tuple[str, ...]
     scores: Floats | None = None
     kept: NDArray[np.bool_] | None = None
     values: Floats | None = None
@@ -145,7 +146,7 @@ default=None
 
     def _normalise(self) -> None:
         self._set("length", int(self.length))
-        self._set("channel_names", tuple(str(name) for name in self.channel_names))
+        self._set("timepoint_names", tuple(map(str, self.timepoint_names)))
         if self.shown is None:
             self._set("shown", np.arange(len(self.starts)))
         pairs: list[tuple[tuple[str, ...], Any]]
@@ -157,7 +158,7 @@ default=None
                     self._set(name, np.asarray(value, dtype=dtype))
 
     def _check(self) -> None:
-        n_points, n = len(self.feature_names), len(self.starts)
+        n_points, n = len(self.timepoint_names), len(self.starts)
         check_shapes({"starts": (self.starts, (n,))})
         if self.length < 1:
             msg = f"length={self.length} must be at least 1"
@@ -187,7 +188,7 @@ default=None
         if values.ndim == 2 and n_targets != 2:
             msg = f"values has shape {values.shape}, which is for two classes only"
             raise ValueError(msg)
-        shape = (n_rows, len(self.channel_names), len(self.feature_names))
+        shape = (n_rows, len(self.feature_names), len(self.timepoint_names))
         check_shapes(
             {
                 "scores": (scores, (n_rows, n)),
@@ -206,7 +207,7 @@ default=None
         assert self.example_start is not None
         shape = (len(self.target_names), len(self.starts))
         n_examples = len(self.example_target)
-        window = (n_examples, len(self.channel_names), self.length)
+        window = (n_examples, len(self.feature_names), self.length)
         check_shapes(
             {
                 "mean_scores": (self.mean_scores, shape),
@@ -218,7 +219,7 @@ default=None
             }
         )
         _check_range("example_target", self.example_target, shape[0])
-        last = len(self.feature_names) - self.length + 1
+        last = len(self.timepoint_names) - self.length + 1
         _check_range("example_start", self.example_start, last)
         _check_scores("mean_scores", self.mean_scores)
 
@@ -267,7 +268,7 @@ default=None
         ValueError
             For a global explanation, which knows no series.
         """
-        n_points = len(self.feature_names)
+        n_points = len(self.timepoint_names)
         every = np.ones((1, len(self.starts)))
         count = spread(every, self.starts, self.length, n_points)
         total = spread(self.contributions(), self.starts, self.length, n_points)
@@ -290,7 +291,7 @@ default=None
 
     def _name_from(self, start: int) -> str:
         last = start + self.length - 1
-        return f"{self.feature_names[start]} to {self.feature_names[last]}"
+        return f"{self.timepoint_names[start]} to {self.timepoint_names[last]}"
 
     # -- as any explanation -----------------------------------------------------------
     def __len__(self) -> int:
@@ -462,21 +463,24 @@ default=None
         assert len(counts) <= 1, f"rows keep different numbers of windows: {counts}"
 
     def map_features(self, feature_map: FeatureMap) -> Self:
-        """Name the time points by the columns that they come from.
+        """Name the channels by the columns that they come from.
 
         Parameters
         ----------
         feature_map : FeatureMap
-            How each time point is made from the user's columns.
+            How each channel is made from the user's columns.
 
         Returns
         -------
         TokenScores
-            The same windows, in the model's units.
+            The same windows, in the model's units. Channels that come from one column
+            keep apart by their number.
         """
         feature_map.check_size(len(self.feature_names))
-        names = tuple(feature_map.names[j] for j in feature_map.targets)
-        return self._with(feature_names=names)
+        names = [feature_map.names[j] for j in feature_map.targets]
+        twice = {name for name in names if names.count(name) > 1}
+        named = [f"{n}, channel {i}" if n in twice else n for i, n in enumerate(names)]
+        return self._with(feature_names=tuple(named))
 
 
 def spread(amounts: Floats, starts: Ints, length: int, n_points: int) -> Floats:

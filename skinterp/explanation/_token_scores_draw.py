@@ -34,7 +34,7 @@ def draw_means(tokens: TokenScores, ax: Axes | None) -> Axes:
         # matplotlib leaves names with an underscore in front out of a legend
         label = f"\N{ZERO WIDTH SPACE}{label}" if label.startswith("_") else label
         ax.plot(middle, tokens.mean_scores[t, shown], marker=".", label=label)
-    ax.set_xlim(0, len(tokens.feature_names) - 1)
+    ax.set_xlim(0, len(tokens.timepoint_names) - 1)
     left_out = len(tokens.target_names) - len(names)
     more = f" ({left_out} more classes)" if left_out else ""
     ax.set_xlabel(f"time, middle of a window of {tokens.length} points{more}")
@@ -55,7 +55,7 @@ def draw_series(tokens: TokenScores, ax: Axes | None) -> Axes:
     colours = _colours(tokens)
     low, high, left_out = _draw_channels(tokens, ax, series[0], colours)
     room = (high - low) * STRIP / (1 - STRIP)
-    ax.set_xlim(-0.5, len(tokens.feature_names) - 0.5)
+    ax.set_xlim(-0.5, len(tokens.timepoint_names) - 0.5)
     ax.set_ylim(low - 1.1 * room, high)
     ax.set_yticks([])
     _draw_windows(tokens, ax, colours)
@@ -104,7 +104,7 @@ def _draw_channels(
         lines.set_linewidth(2.5)
         ax.add_collection(lines)
         if len(series) > 1:
-            label = shorten(tokens.channel_names[c], 20)
+            label = shorten(tokens.feature_names[c], 20)
             ax.text(0.0, 1.02 - 1.15 * c, label, fontsize="small", va="bottom")
     return -1.15 * (len(shown) - 1) - 0.05, 1.12, len(series) - len(shown)
 
@@ -176,10 +176,10 @@ def draw_examples(tokens: TokenScores, ax: Axes | None) -> Axes:
         y = _one_scale(values[own]) - target
         ax.plot(time.T, y.T, color=f"C{target}", alpha=0.5)
     ax.set_yticks(-np.arange(len(names)), [shorten(str(n), 24) for n in names])
-    ax.set_xlim(0, len(tokens.feature_names) - 1)
+    ax.set_xlim(0, len(tokens.timepoint_names) - 1)
     ax.set_ylim(0.5 - len(names), 0.5)
     more = len(tokens.target_names) - len(names)
-    first = f", {tokens.channel_names[0]}" if len(tokens.channel_names) > 1 else ""
+    first = f", {tokens.feature_names[0]}" if len(tokens.feature_names) > 1 else ""
     ax.set_xlabel(f"time{first}" + (f" ({more} more classes)" if more else ""))
     ax.set_title("training windows of highest score", loc="left")
     _plain(ax)

@@ -22,8 +22,8 @@ N_EXAMPLES = 10
 def windows(model: SoftShapeClassifier, X: Floats | None) -> TokenScores:
     """Scores of the windows by class and place, or those of each series."""
     told: dict[str, Any] = {
-        "feature_names": model.timepoint_names_,
-        "channel_names": model.channel_names_,
+        "feature_names": model.channel_names_,
+        "timepoint_names": model.timepoint_names_,
         "target_names": model.classes_,
         "starts": model.token_starts_,
         "length": model.shape_length_,
@@ -50,7 +50,7 @@ def windows(model: SoftShapeClassifier, X: Floats | None) -> TokenScores:
 
 def time_points(model: SoftShapeClassifier, X: Floats | None) -> Attribution:
     """What windows add, in equal parts to the time points in them."""
-    names = model.timepoint_names_
+    names = joint_names(model)
     if X is None:
         return Attribution(
             scope="global",
@@ -76,6 +76,15 @@ def time_points(model: SoftShapeClassifier, X: Floats | None) -> Attribution:
 def _per_point(model: SoftShapeClassifier, parts: Floats) -> Floats:
     length = model.shape_length_
     return spread(parts / length, model.token_starts_, length, model.n_timepoints_in_)
+
+
+def joint_names(model: SoftShapeClassifier) -> tuple[str, ...]:
+    """Name time points, with the channels where the user has named several."""
+    channels = model.channel_names_
+    plain = tuple(f"channel {i}" for i in range(len(channels)))
+    if channels == plain:
+        return model.timepoint_names_
+    return tuple(f"{' + '.join(channels)}, {t}" for t in model.timepoint_names_)
 
 
 def summarise(

@@ -18,7 +18,8 @@ def rows(n_rows=3, n_targets=3, seed=0, **changes):
     best = (total > 0).astype(int) if n_targets == 2 else total.argmax(axis=1)
     told = {
         "scope": "local",
-        "feature_names": tuple(f"t{i}" for i in range(11)),
+        "feature_names": ("heart",),
+        "timepoint_names": tuple(f"t{i}" for i in range(11)),
         "target_names": np.array(list("abcdefghijklmnop")[:n_targets]),
         "starts": np.arange(0, 8, 2),
         "length": 4,
@@ -35,7 +36,8 @@ def whole(n_targets=3, **changes):
     rng = np.random.default_rng(0)
     told = {
         "scope": "global",
-        "feature_names": tuple(f"t{i}" for i in range(11)),
+        "feature_names": ("heart",),
+        "timepoint_names": tuple(f"t{i}" for i in range(11)),
         "target_names": np.array(list("abcdefghijklmnop")[:n_targets]),
         "starts": np.arange(0, 8, 2),
         "length": 4,
@@ -143,7 +145,7 @@ def test_pictures_and_storage(told, tmp_path):
 def test_pictures_say_what_is_left_out():
     assert whole(16).plot().get_xlabel().endswith("(6 more classes)")
     assert whole(16).plot_examples().get_xlabel().endswith("(6 more classes)")
-    many = rows(channel_names=tuple("abcdef"), series=np.zeros((3, 6, 11)))
+    many = rows(feature_names=tuple("abcdef"), series=np.zeros((3, 6, 11)))
     assert many.plot().get_xlabel() == "time (2 more channels)"
     assert many.plot().get_title("left").endswith("first of 3")
     plt.close("all")
@@ -156,11 +158,12 @@ def test_a_class_without_training_windows_is_drawn_empty():
     plt.close("all")
 
 
-def test_time_points_are_named_by_the_columns():
-    columns = tuple(f"{i}h" for i in range(11))
-    told = rows().map_features(FeatureMap.identity(columns))
-    assert told.feature_names == columns
-    assert "0h to 3h" in told.to_text() or "2h to 5h" in told.to_text()
+def test_channels_are_named_by_the_columns():
+    assert rows().map_features(FeatureMap.identity(("ECG",))).feature_names == ("ECG",)
+    two = rows(feature_names=("a", "b"), series=np.zeros((3, 2, 11)))
+    sources = FeatureMap.identity(("ECG",)).sources * 2
+    told = two.map_features(FeatureMap(("ECG",), sources))
+    assert told.feature_names == ("ECG, channel 0", "ECG, channel 1")
 
 
 class Model:

@@ -191,8 +191,13 @@ def test_several_channels_make_one_window(data):
     assert model.score(both, y) > 0.8
     tokens = model.explain(both)
     assert tokens.values.shape == (30, 9, 3)
-    assert tokens.channel_names == ("channel 0", "channel 1")
+    assert tokens.feature_names == ("channel 0", "channel 1")
     assert tokens.plot().figure is not None
+    points = model.explain(both[:1], kind="attribution")
+    assert points.feature_names[0] == "t0"
+    cells = pd.DataFrame({"pulse": list(both[:, 0]), "breath": list(both[:, 1])})
+    points = small().fit(cells, y).explain(kind="attribution")
+    assert points.feature_names[39] == "pulse + breath, t39"
 
 
 def test_rows_of_weight_zero_are_as_if_not_there(data):
@@ -280,7 +285,7 @@ def test_in_searches_and_pipelines_with_labels_of_text(data):
     told = skinterp.explain(pipe.fit(frame, labels), frame[:2])
     assert len(told) == 2
     own = small().fit(frame, labels).explain(frame[:2])
-    assert own.feature_names[:2] == ("0h", "1h")
+    assert own.timepoint_names[:2] == ("0h", "1h")
     assert "h to " in own.to_text()
 
 
