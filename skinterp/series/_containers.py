@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class SeriesSet:
         """Number of channels."""
         return len(self.channel_names)
 
-    @property
+    @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Where each case begins in ``values``, and the end of the last."""
         sizes = self.lengths * self.n_channels

@@ -24,17 +24,24 @@ def spread_of(found: Found, target: Any, classes: NDArray[Any] | None) -> Floats
     For numbers: of the targets of the series that have the shapelet, then of the rest.
     """
     if classes is not None:
-        parts = [
-            np.quantile(found.distance[target == c], LEVELS, axis=0)
-            for c in range(len(classes))
-        ]
-        return np.stack(parts).transpose(2, 0, 1)
+        parts = [_levels(found.distance[:, target == c]) for c in range(len(classes))]
+        return np.stack(parts, axis=1)
     spread = np.full((len(found.where), 2, len(LEVELS)), np.nan)
-    for k, near in enumerate((found.distance <= found.threshold).T):
+    for k, near in enumerate(found.distance <= found.threshold[:, None]):
         for side, rows in enumerate((near, ~near)):
             if rows.any():
-                spread[k, side] = np.quantile(target[rows], LEVELS)
+                spread[k, side] = _levels(target[rows][None])[0]
     return spread
+
+
+def _levels(values: Floats) -> Floats:
+    """Quantiles along the last axis, by sorting, which is quicker than parting."""
+    ordered = np.sort(values, axis=1)
+    place = np.array(LEVELS) * (values.shape[1] - 1)
+    low = place.astype(np.int64)
+    high = np.minimum(low + 1, values.shape[1] - 1)
+    below = ordered[:, low]
+    return below + (place - low) * (ordered[:, high] - below)
 
 
 def sources_of(

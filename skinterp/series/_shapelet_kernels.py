@@ -35,13 +35,15 @@ def match_cases(
     last: int,
     series: Any,
     shapelets: Any,
+    order: Any,
     distance: Any,
     location: Any,
 ) -> None:
     """Fill in the least distances of cases ``first`` to ``last``, and their offsets.
 
     ``series`` and ``shapelets`` are the tuples that ``pack_series`` and
-    ``pack_shapelets`` make. ``location`` may have no rows: offsets are left out.
+    ``pack_shapelets`` make; column ``order[k]`` is that of the shapelet at k.
+    ``location`` may have no rows: offsets are left out.
     """
     values, coarse, offsets, lengths, flat = series
     sizes, channels, starts, edges, shapes, begins, fine, filled, is_flat, parts = (
@@ -92,13 +94,19 @@ def match_cases(
                             low = _scale(bound, weight, windows) - 2 * rounded
                         else:
                             low = _to_products(0, windows, weight, shift, slack, bound)
-                    d, at = _nearest(
-                        x, shapes[o : o + n], mean, spread, windows, low, bound, places,
-                        exact,
-                    )
-                distance[i - first, k] = d
+                    count, at = _above(bound, windows, low)
+                    if count == 1:  # here, since calls that pass parts of arrays cost
+                        scale = math.sqrt(n / spread[at]) if spread[at] > 0.0 else 0.0
+                        shape = shapes[o : o + n]
+                        d = math.sqrt(_squares(x[at:], shape, mean[at], scale) / n)
+                    else:
+                        d, at = _nearest(
+                            x, shapes, o, n, mean, spread, windows, low, bound, places,
+                            exact,
+                        )
+                distance[i - first, order[k]] = d
                 if len(location) > 0:
-                    location[i - first, k] = at
+                    location[i - first, order[k]] = at
 
 
 @njit(cache=True, nogil=True)
@@ -362,15 +370,11 @@ def _scale(bound: Any, weight: Any, windows: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _nearest(
-    x: Any, shape: Any, mean: Any, spread: Any, windows: int, low: Any,
+    x: Any, shapes: Any, o: int, n: int, mean: Any, spread: Any, windows: int, low: Any,
     bound: Any, places: Any, exact: Any,
 ) -> Any:
     """Measure the windows that may be the nearest; its distance and its offset."""
-    n = len(shape)
-    count, total = _above(bound, windows, low)
-    if count == 1:
-        scale = math.sqrt(n / spread[total]) if spread[total] > 0.0 else 0.0
-        return math.sqrt(_squares(x[total:], shape, mean[total], scale) / n), total
+    shape = shapes[o : o + n]
     count, least = 0, np.inf
     for d in range(windows):
         if bound[d] >= low:

@@ -219,23 +219,22 @@ def least_distances(
     n_threads = effective_n_jobs(n_jobs)
     cuts = _divide(series[3], 1 if n_threads == 1 else 8 * n_threads)
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_match_part)(a, b, series, packed, locate)
+        delayed(_match_part)(a, b, series, packed, order, locate)
         for a, b in zip(cuts[:-1], cuts[1:], strict=True)
     )
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
+    if len(parts) == 1:
+        return parts[0]
     distance = np.concatenate([part[0] for part in parts])
-    location = np.concatenate([part[1] for part in parts])
-    return distance[:, back], location[:, back]
+    return distance, np.concatenate([part[1] for part in parts])
 
 
 def _match_part(
-    first: int, last: int, series: Any, packed: Any, locate: bool
+    first: int, last: int, series: Any, packed: Any, order: Any, locate: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     n, width = last - first, len(packed[-1])
     distance = np.empty((n, width))
     location = np.zeros((n if locate else 0, width), dtype=np.int64)
-    match_cases(first, last, series, packed, distance, location)
+    match_cases(first, last, series, packed, order, distance, location)
     return distance, location
 
 

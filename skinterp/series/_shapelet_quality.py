@@ -23,8 +23,8 @@ def rate_candidates(
 
     Parameters
     ----------
-    distance : ndarray of shape (n_cases, n_shapelets)
-        Least distances.
+    distance : ndarray of shape (n_shapelets, n_cases)
+        Least distances, those of a shapelet beside each other.
     y : ndarray of shape (n_cases,)
         Codes of the classes, or numbers.
     own : ndarray of shape (n_shapelets,)
@@ -42,11 +42,11 @@ def rate_candidates(
         best split lies: series up to it are near. Of equal qualities the wider gap is
         better.
     """
-    n, width = distance.shape
+    width, n = distance.shape
     rated, at = np.empty(width), np.empty((width, 2))
     step = max(1, _AT_ONCE // max(n, 1))
     for a in range(0, width, step):
-        part = np.ascontiguousarray(distance[:, a : a + step].T)
+        part = np.ascontiguousarray(distance[a : a + step])
         order = np.argsort(part, axis=1)
         out = rated[a : a + step], at[a : a + step]
         if quality == "variance_reduction":

@@ -34,7 +34,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Found:
-    """Shapelets with what is known of them, best first."""
+    """Shapelets with what is known of them; a row of distances for each."""
 
     where: Candidates
     quality: Floats
@@ -52,7 +52,7 @@ class Found:
             self.threshold[indices],
             self.gap[indices],
             self.own[indices],
-            self.distance[:, indices],
+            self.distance[indices],
             self.n_tried,
         )
 
@@ -114,13 +114,16 @@ def search(
         where = candidates.take(part)
         shapes, begins = normalised(packed, where)
         plan = pack_shapelets(shapes, begins, where.channel)
-        distance, _ = least_distances(packed, plan, n_jobs=n_jobs)
+        matched, _ = least_distances(packed, plan, n_jobs=n_jobs)
+        distance = np.ascontiguousarray(matched.T)
         rated = rate_candidates(distance, y, own[part], n_classes, quality)
         n_tried += len(part)
         found = Found(where, *rated, own[part], distance, n_tried)
         # what is alike is looked for over all parts; what separates nothing can go
         some = np.flatnonzero(found.quality > 0.0)
-        kept.append(found.take(some if len(some) else np.arange(min(1, len(part)))))
+        if len(some) < len(part):
+            found = found.take(some if len(some) else np.arange(1))
+        kept.append(found)
         if max_time is not None and time.perf_counter() - start >= max_time:
             break
     return _keep_best(_join(kept, n_tried), packed, n_shapelets)
@@ -138,6 +141,8 @@ def _parts(n: int, max_time: float | None, verbose: int) -> Iterator[NDArray[Any
 
 
 def _join(found: list[Found], n_tried: int) -> Found:
+    if len(found) == 1:
+        return found[0]
     where = [one.where for one in found]
     return Found(
         Candidates(
@@ -150,7 +155,7 @@ def _join(found: list[Found], n_tried: int) -> Found:
         np.concatenate([one.threshold for one in found]),
         np.concatenate([one.gap for one in found]),
         np.concatenate([one.own for one in found]),
-        np.concatenate([one.distance for one in found], axis=1),
+        np.concatenate([one.distance for one in found]),
         n_tried,
     )
 

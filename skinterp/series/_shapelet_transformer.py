@@ -269,7 +269,7 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
         series, found = self._find(X, y)
         if self.output == "location":
             return self._output(series)
-        return self._as_output(found.distance)
+        return self._as_output(np.ascontiguousarray(found.distance.T))
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Compare series with the shapelets.

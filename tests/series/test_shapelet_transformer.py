@@ -184,7 +184,8 @@ def test_qualities_equal_their_definitions(seed, n, classes):
     y = np.concatenate([np.arange(classes), rng.integers(0, classes, n)])
     distance = np.round(rng.uniform(0, 2, size=(len(y), 3)), 1)
     own = rng.integers(0, classes, 3)
-    rate = lambda name, y=y: rate_candidates(distance, y, own, classes, name)[0]  # noqa: E731
+    columns = np.ascontiguousarray(distance.T)
+    rate = lambda name, y=y: rate_candidates(columns, y, own, classes, name)[0]  # noqa: E731
     one = [gain_by_hand(distance[:, k], (y == own[k]).astype(int)) for k in range(3)]
     np.testing.assert_allclose(rate("information_gain"), one, atol=1e-9)
     several = [gain_by_hand(distance[:, k], y) for k in range(3)]
@@ -203,14 +204,14 @@ def test_f_statistic_is_that_of_scikit_learn():
 
     rng = np.random.default_rng(0)
     y, distance = np.arange(30) % 3, rng.uniform(size=(30, 4))
-    got = rate_candidates(distance, y, np.zeros(4, int), 3, "f_statistic")[0]
+    got = rate_candidates(distance.T, y, np.zeros(4, int), 3, "f_statistic")[0]
     np.testing.assert_allclose(got, f_classif(distance, y)[0])
-    clear = rate_candidates(y[:, None] * 1.0, y, np.zeros(1, int), 3, "f_statistic")[0]
+    clear = rate_candidates(y[None] * 1.0, y, np.zeros(1, int), 3, "f_statistic")[0]
     assert clear == np.inf
 
 
 def test_threshold_lies_between_near_and_far():
-    distance = np.array([[0.0], [0.2], [0.6], [0.9]])
+    distance = np.array([[0.0, 0.2, 0.6, 0.9]])
     found = rate_candidates(
         distance, np.array([0, 0, 1, 1]), np.array([0]), 2, "information_gain"
     )
@@ -218,7 +219,7 @@ def test_threshold_lies_between_near_and_far():
 
 
 def test_equal_distances_are_not_split():
-    distance = np.full((4, 1), 0.5) + np.array([[0.0], [1e-12], [2e-12], [3e-12]])
+    distance = 0.5 + np.array([[0.0, 1e-12, 2e-12, 3e-12]])
     for name in ("information_gain", "multiclass_information_gain"):
         found = rate_candidates(
             distance, np.array([0, 0, 1, 1]), np.array([0]), 2, name
