@@ -32,9 +32,9 @@ from skinterp.series import (
     InterpGNRegressor,
     ShapeletBottleneckClassifier,
 )
-from skinterp.series._interpgn_core import LENGTHS, points_of
 from skinterp.series._interpgn_deep import FCN
 from skinterp.series._interpgn_module import InterpGN, l1_by_torch
+from skinterp.series._interpgn_params import LENGTHS, points_of
 
 COMMAND = "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.interpgn"
 PACKAGES = ["numpy", "scikit-learn", "numba", "torch", "skorch"]

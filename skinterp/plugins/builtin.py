@@ -114,7 +114,7 @@ METHODS = (
         trusted_types=(
             "skinterp.series._interpgn_regressor.InterpGNRegressor",
             "skinterp.series._interpgn.ShapeletBottleneckClassifier",
-            "skinterp.series._interpgn_core.small_fcn",
+            "skinterp.series._interpgn_params.small_fcn",
         ),
     ),
     MethodSpec(

@@ -11,13 +11,8 @@ from scipy.special import softmax
 from sklearn.utils.multiclass import check_classification_targets
 
 from skinterp.neural import NeuralClassifier
-from skinterp.series._interpgn_core import (
-    CONSTRAINTS,
-    LENGTHS,
-    MIXED,
-    Floats,
-    ShapeletNetwork,
-)
+from skinterp.series._interpgn_core import Floats, ShapeletNetwork
+from skinterp.series._interpgn_params import CONSTRAINTS, LENGTHS, MIXED
 
 if TYPE_CHECKING:
     from skinterp.series._interpgn_module import Answer

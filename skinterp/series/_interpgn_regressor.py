@@ -10,13 +10,8 @@ from numpy.typing import NDArray
 
 from skinterp.compat import Integral, Interval, check_is_fitted
 from skinterp.neural import NeuralRegressor
-from skinterp.series._interpgn_core import (
-    CONSTRAINTS,
-    LENGTHS,
-    MIXED,
-    Floats,
-    ShapeletNetwork,
-)
+from skinterp.series._interpgn_core import Floats, ShapeletNetwork
+from skinterp.series._interpgn_params import CONSTRAINTS, LENGTHS, MIXED
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import StrOptions, check_is_fitted, fit_context
 from skinterp.series._interpgn import ShapeletBottleneckClassifier
-from skinterp.series._interpgn_core import LENGTHS, Floats
+from skinterp.series._interpgn_core import Floats
+from skinterp.series._interpgn_params import LENGTHS
 from skinterp.series._interpgn_regressor import InterpGNRegressor
 
 if TYPE_CHECKING:

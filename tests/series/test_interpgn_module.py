@@ -15,7 +15,6 @@ from skinterp.explanation._shapelet_rules_math import (  # noqa: E402
     distances,
     normalised,
 )
-from skinterp.series._interpgn_core import LENGTHS, points_of, stride_of  # noqa: E402
 from skinterp.series._interpgn_deep import FCN, ResNet, make_deep  # noqa: E402
 from skinterp.series._interpgn_module import (  # noqa: E402
     InterpGN,
@@ -27,6 +26,7 @@ from skinterp.series._interpgn_module import (  # noqa: E402
     l1_by_torch,
     window_distances,
 )
+from skinterp.series._interpgn_params import LENGTHS, points_of, stride_of  # noqa: E402
 
 RNG = np.random.default_rng(0)
 DISTANCES = ("l1", "l2", "cosine", "pearson")
