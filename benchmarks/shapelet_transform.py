@@ -1,7 +1,8 @@
-"""Shapelet transform against aeon's random shapelet transform: accuracy, time, threads.
+"""Shapelet transform against aeon's random shapelet transform: accuracy, time.
 
-Every fit of the accuracy part is written to ``results/shapelet_transform.jsonl`` at once,
-and not repeated when the command is given again; the table is made of what it holds.
+Every fit of the accuracy part is written to ``results/shapelet_transform.jsonl`` at
+once, and not repeated when the command is given again; the table is made of what the
+file holds.
 """
 
 from __future__ import annotations
@@ -188,10 +189,11 @@ def _about(rows: list[dict[str, Any]]) -> str:
     return (
         f"{N_CANDIDATES} candidates each, as many shapelets kept at most as the peer "
         "keeps by default, then standardised and a ridge classifier whose penalty is "
-        f"found by leave-one-out. Over {len(rows)} sets: mean accuracy {mine.mean():.4f} "
-        f"(ours) and {other.mean():.4f} (aeon), difference {off.mean():+.4f} ± "
-        f"{error:.4f}; {int((off > 0).sum())} better, {int((off < 0).sum())} worse. CPU "
-        "time of fit and transform of training and test part, geometric mean of the "
+        f"found by leave-one-out. Over {len(rows)} sets: mean accuracy "
+        f"{mine.mean():.4f} (ours) and {other.mean():.4f} (aeon), difference "
+        f"{off.mean():+.4f} ± {error:.4f}; {int((off > 0).sum())} better, "
+        f"{int((off < 0).sum())} worse. CPU time of fit and transform of "
+        "training and test part, geometric mean of the "
         f"ratios {geometric('aeon / ours'):.2f} (fit {geometric('fit'):.2f}, transform "
         f"{geometric('transform'):.2f}). Required: not less accurate, a ratio of at "
         "least 5."
@@ -263,8 +265,8 @@ def threads(n: int = 400, m: int = 400, repeats: int = 5) -> dict[str, Any]:
     same = outputs[1].tobytes() == outputs[2].tobytes()
     row = {"n_jobs=1, s": one, "n_jobs=2, s": two, "gain": one / two, "equal": same}
     about = (
-        f"{n} series of {m} points, 2000 candidates; least wall time of {repeats} runs. "
-        "Required: a gain of at least 1.7, equal bit by bit."
+        f"{n} series of {m} points, 2000 candidates; least wall time of {repeats} "
+        "runs. Required: a gain of at least 1.7, equal bit by bit."
     )
     return {"title": "Two threads", "about": about, "rows": [row]}
 

@@ -20,7 +20,7 @@ SHARE, ROUNDING = 1e-10, 4 * np.finfo(float).eps
 
 
 def check_matches(told: ShapeletSet, estimator: Any, X: Any) -> None:
-    """Raise AssertionError naming the first shapelet of which something wrong is said."""
+    """Raise AssertionError naming the first shapelet of which a wrong thing is said."""
     _check_pieces(told)
     if told.distance is None or told.location is None:
         last, rows = _last_step(estimator, X)
@@ -36,7 +36,7 @@ def _outputs(told: ShapeletSet, estimator: Any, X: Any) -> tuple[str, Floats] | 
     if not hasattr(estimator, "transform"):
         return None
     output = np.asarray(estimator.transform(X), dtype=np.float64)
-    if output.shape != np.shape(told.distance):
+    if told.distance is None or output.shape != told.distance.shape:
         return None
     return str(getattr(_last_step(estimator)[0], "output", "distance")), output
 
@@ -56,7 +56,9 @@ def _check_pieces(told: ShapeletSet) -> None:
         piece = series[told.start[k] : told.start[k] + length]
         expected = normalise(piece[None], flat_below(series))[0]
         if not np.allclose(told.shape(k), expected, atol=CLOSE, rtol=0):
-            msg = f"shapelet {k} is not the piece of series {told.case[k]} that is named"
+            msg = (
+                f"shapelet {k} is not the piece of series {told.case[k]} that is named"
+            )
             raise AssertionError(msg)
 
 
@@ -74,7 +76,10 @@ def _check_pairs(
         if abs(got - expected) > CLOSE:
             msg = f"{where}: the distance is {expected:.9g}, not {got:.9g}"
             raise AssertionError(msg)
-        if place != offset and abs(_at(series, told.shape(k), place) - expected) > CLOSE:
+        if (
+            place != offset
+            and abs(_at(series, told.shape(k), place) - expected) > CLOSE
+        ):
             msg = f"{where}: the nearest window is at {offset}, not at {place}"
             raise AssertionError(msg)
         if outputs is not None:
@@ -104,7 +109,7 @@ def flat_below(series: Floats) -> float:
     """Deviation up to which a window of a series counts as flat."""
     unit = float(np.abs(series).max()) or 1.0
     largest = np.abs(series / unit - (series / unit).mean()).max() * unit
-    return max(SHARE * largest, ROUNDING * unit)
+    return max(SHARE * float(largest), ROUNDING * unit)
 
 
 def normalise(windows: Floats, flat: float) -> Floats:
@@ -118,14 +123,16 @@ def normalise(windows: Floats, flat: float) -> Floats:
 
 
 def distances(series: Floats, shape: Floats) -> Floats:
-    """Distance of a shapelet to every window, or of every window of it to the series."""
+    """Distance of a shapelet to every window, or of its windows to a short series."""
     flat = flat_below(series)
     if len(series) < len(shape):
         windows = normalise(sliding_window_view(shape, len(series)), SHARE)
         whole = normalise(series[None], flat)
-        return np.sqrt(((windows - whole) ** 2).mean(axis=1))
+        short: Floats = np.sqrt(((windows - whole) ** 2).mean(axis=1))
+        return short
     windows = normalise(sliding_window_view(series, len(shape)), flat)
-    return np.sqrt(((windows - shape) ** 2).mean(axis=1))
+    found: Floats = np.sqrt(((windows - shape) ** 2).mean(axis=1))
+    return found
 
 
 def nearest(series: Floats, shape: Floats) -> tuple[float, int]:

@@ -25,7 +25,7 @@ LINE, TEXT = "0.55", "0.35"
 def draw_shapelets(told: ShapeletSet, ax: Axes | None) -> Axes:
     """Panels of the best shapelets, or of rows with their matches."""
     if told.distance is None:
-        rows = [(k, None) for k in range(min(told.n_shapelets, MAX_PANELS))]
+        rows = [(k, 0) for k in range(min(told.n_shapelets, MAX_PANELS))]
     else:
         rows = _panels_of_rows(told)
     ax = make_axes(ax, WIDTH, 0.6 + HEIGHT * max(len(rows), 1))
@@ -34,14 +34,14 @@ def draw_shapelets(told: ShapeletSet, ax: Axes | None) -> Axes:
         if told.distance is None:
             _draw_source(told, i, ax, at, len(rows))
         else:
-            _draw_row(told, i, int(channel or 0), _panel(ax, at, len(rows), 0.06, 0.92))
+            _draw_row(told, i, channel, _panel(ax, at, len(rows), 0.06, 0.92))
     ax.set_title(_title(told, rows), fontsize="medium", loc="left")
     return ax
 
 
-def _panels_of_rows(told: ShapeletSet) -> list[tuple[int, int | None]]:
+def _panels_of_rows(told: ShapeletSet) -> list[tuple[int, int]]:
     """Rows with their channels: those where the row has most shapelets."""
-    panels: list[tuple[int, int | None]] = []
+    panels: list[tuple[int, int]] = []
     for i in range(len(told)):
         near = np.asarray(told.distance)[i] <= told.threshold
         counts = np.bincount(told.channel[near], minlength=len(told.feature_names))
@@ -88,7 +88,10 @@ def _draw_source(told: ShapeletSet, k: int, ax: Axes, at: int, n: int) -> None:
     side = _panel(ax, at, n, 0.76, 0.23)
     _draw_spread(told, k, side)
     side.set_title(
-        f"{told.quality_name} {told.quality[k]:.3g}", fontsize="small", loc="left", pad=3
+        f"{told.quality_name} {told.quality[k]:.3g}",
+        fontsize="small",
+        loc="left",
+        pad=3,
     )
 
 

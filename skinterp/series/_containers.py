@@ -1,7 +1,7 @@
 """One form for the many containers that time series come in.
 
-Taken are arrays ``(n_cases, n_channels, n_timepoints)``, arrays and frames of one series
-per row, lists of arrays of unequal lengths, and frames with one series per cell.
+Taken are arrays ``(n_cases, n_channels, n_timepoints)``, arrays and frames of one
+series per row, lists of arrays of unequal lengths, and frames with one series per cell.
 """
 
 from __future__ import annotations
@@ -315,7 +315,9 @@ def _from_frame(frame: Any, name: str) -> SeriesSet:
         raise ValueError(msg)
     nested = [_has_len(column.to_list()[0]) for column in columns]
     if not any(nested):
-        plain = [_column(c, f"column {n!r} of {name}") for c, n in _named(frame, columns)]
+        plain = [
+            _column(c, f"column {n!r} of {name}") for c, n in _named(frame, columns)
+        ]
         return _from_array(np.column_stack(plain), name)
     lists = [column.to_list() for column in columns]
     names = tuple(str(column) for column in frame.columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from skinterp.explanation._ragged import ranges
 from skinterp.series._containers import SeriesSet
-from skinterp.series._shapelet_kernels import BEYOND, N_SEGMENTS, TAPS, match_cases
+from skinterp.series._shapelet_kernels import match_cases
+from skinterp.series._shapelet_windows import BEYOND, N_SEGMENTS, TAPS
 
 #: A window is flat if its deviation is below this share of the largest deviation of its
 #: series from its mean, or below what rounding leaves of the series' largest value.
@@ -77,7 +79,9 @@ def _centre(raw: Any, offsets: Any, lengths: Any, values: Any, flat: Any) -> Non
             spread = 0.0
             for t in range(a, a + n):
                 # against the raw value first: the difference of near numbers is exact
-                values[t] = raw[t] - mean * unit if unit < 1e300 else raw[t] / unit - mean
+                values[t] = (
+                    raw[t] - mean * unit if unit < 1e300 else raw[t] / unit - mean
+                )
                 spread = max(spread, abs(values[t]))
             shrink = spread if spread > 0.0 else 1.0
             for t in range(a, a + n):
@@ -220,7 +224,7 @@ def least_distances(
     cuts = _divide(series[3], 1 if n_threads == 1 else 8 * n_threads)
     parts = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_match_part)(a, b, series, packed, order, locate)
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        for a, b in pairwise(cuts)
     )
     if len(parts) == 1:
         return parts[0]

@@ -395,9 +395,7 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
             raise ValueError(msg)
         return self.quality
 
-    def _note(
-        self, series: SeriesSet, target: Any, classes: Any, found: Found
-    ) -> None:
+    def _note(self, series: SeriesSet, target: Any, classes: Any, found: Found) -> None:
         shapes, begins = normalised(pack_series(series), found.where)
         self.n_channels_ = series.n_channels
         self.n_timepoints_in_ = int(series.lengths.max())
@@ -438,7 +436,7 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
             return (distance <= self.threshold_).astype(np.float64)
         return distance
 
-    def _validate_X(self, X: Any) -> SeriesSet:
+    def _validate_X(self, X: Any) -> Any:
         series = as_series(X, min_length=MIN_TIMEPOINTS)
         check_channels(series, self.n_channels_)
         return series

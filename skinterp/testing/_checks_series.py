@@ -144,7 +144,9 @@ def check_containers(case: Case) -> None:
             continue
         assert_same(got, expected, what, atol=1e-9)
         estimator = case.fit(case.new(), data, y)
-        assert_same(case.outputs(estimator, data), expected, f"{what} in fit", atol=1e-9)
+        assert_same(
+            case.outputs(estimator, data), expected, f"{what} in fit", atol=1e-9
+        )
 
 
 @check(series)
@@ -154,7 +156,9 @@ def check_channel_names(case: Case) -> None:
 
     X, y = case.Xy
     names = ("größe µ", "<b>x</b>")
-    frame = pd.DataFrame({name: list(X[:, 0] * (1 + i)) for i, name in enumerate(names)})
+    frame = pd.DataFrame(
+        {name: list(X[:, 0] * (1 + i)) for i, name in enumerate(names)}
+    )
     words = ["list", "frame", "array", "dimension", "type", "number", "float"]
     done, estimator = softly(
         partial(case.fit, case.new(), frame, y), "fitting a frame of cells", words

@@ -87,7 +87,9 @@ def test_array_and_padding():
     assert series.to_array(4, pad="edge")[0, 0].tolist() == [1, 2, 3, 3]
     with pytest.raises(ValueError, match="case 1 has the length 1"):
         series.to_array()
-    with pytest.raises(ValueError, match="case 0 has the length 3, allowed is at most 2"):
+    with pytest.raises(
+        ValueError, match="case 0 has the length 3, allowed is at most 2"
+    ):
         series.to_array(2, pad="zero")
     with pytest.raises(ValueError, match="pad='both'"):
         series.to_array(pad="both")
@@ -115,7 +117,10 @@ def test_nothing_is_written_to():
         ([[[1.0, 2.0], [3.0]]], ["case 0", "unequal lengths"]),
         (np.array([["a", "b"]]), ["expected numbers"]),
         (pd.DataFrame({"t": ["a", "b"]}), ["column 't'"]),
-        (pd.DataFrame({"t": pd.Categorical(["a", "b"])}), ["column 't'", "categorical"]),
+        (
+            pd.DataFrame({"t": pd.Categorical(["a", "b"])}),
+            ["column 't'", "categorical"],
+        ),
         (pd.DataFrame({"a": [[1.0], 2.0]}), ["case 1", "'a'", "2.0"]),
         (pd.DataFrame({"a": [[1.0, 2.0]], "b": [[1.0]]}), ["case 0", "unequal"]),
         (np.arange(4.0), ["reshape", "shape (4,)"]),

@@ -1,5 +1,6 @@
 """Shapelet transform: distances by brute force, qualities by hand, real data."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -67,14 +68,17 @@ def matches(X, candidates, X_new=None):
 def draw_candidates(X, n, rng):
     case = rng.integers(0, len(X), n)
     length = [rng.integers(3, X[i].shape[1] + 1) for i in case]
-    start = [rng.integers(0, X[i].shape[1] - m + 1) for i, m in zip(case, length)]
+    start = [
+        rng.integers(0, X[i].shape[1] - m + 1)
+        for i, m in zip(case, length, strict=True)
+    ]
     return case, rng.integers(0, len(X[0]), n), start, length
 
 
 def assert_as_by_hand(X, candidates, X_new=None):
     distance, location, shapes = matches(X, candidates, X_new)
     for i, rows in enumerate(X if X_new is None else X_new):
-        for k, (shape, channel) in enumerate(zip(shapes, candidates[1])):
+        for k, (shape, channel) in enumerate(zip(shapes, candidates[1], strict=True)):
             expected, at = by_hand(rows[channel], shape)
             assert distance[i, k] == pytest.approx(expected, abs=1e-8), (i, k)
             if at != location[i, k]:  # rounding decides between equal windows only
@@ -86,7 +90,10 @@ def assert_as_by_hand(X, candidates, X_new=None):
                 assert off == pytest.approx(expected, abs=3e-9), (i, k)
 
 
-@given(X=series(n_cases=(1, 4), n_timepoints=(3, 40), unequal=True), seed=st.integers(0, 99))
+@given(
+    X=series(n_cases=(1, 4), n_timepoints=(3, 40), unequal=True),
+    seed=st.integers(0, 99),
+)
 def test_distances_equal_the_twin(X, seed):
     assert_as_by_hand(X, draw_candidates(X, 5, np.random.default_rng(seed)))
 
@@ -260,8 +267,11 @@ def test_overlapping_and_equal_shapelets_are_left_out():
         spans.setdefault(place, []).append((model.start_[k], len(shape)))
     for taken in spans.values():
         taken.sort()
-        assert all(a + n <= b for (a, n), (b, _) in zip(taken, taken[1:]))
-    values = {(c, s.round(8).tobytes()) for c, s in zip(model.channel_, model.shapelets_)}
+        assert all(a + n <= b for (a, n), (b, _) in itertools.pairwise(taken))
+    values = {
+        (c, s.round(8).tobytes())
+        for c, s in zip(model.channel_, model.shapelets_, strict=True)
+    }
     assert len(values) == model.n_shapelets_
     assert (np.diff(model.quality_) <= 1e-9).all()
 
@@ -329,7 +339,9 @@ def test_labels_have_no_order():
     plain = ShapeletTransformer(100, random_state=0).fit(X, y)
     words = ShapeletTransformer(100, random_state=0).fit(X, np.array(["b", "a"])[y])
     assert words.classes_.tolist() == ["a", "b"]
-    np.testing.assert_array_equal(words.classes_[words.class_] == "a", plain.class_ == 1)
+    np.testing.assert_array_equal(
+        words.classes_[words.class_] == "a", plain.class_ == 1
+    )
 
 
 # -- refusals ----------------------------------------------------------------------
