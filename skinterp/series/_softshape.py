@@ -386,8 +386,8 @@ class SoftShapeClassifier(ExplainableMixin, NeuralClassifier):
     # -- protocol ---------------------------------------------------------------------
     @classmethod
     def _test_params(cls) -> list[dict[str, Any]]:
-        small = {"embed_dim": 8, "shape_length": 8, "warmup_epochs": 2, "max_epochs": 4}
-        return [{**small, "batch_size": 10, "lr": 0.02}]
+        small = {"embed_dim": 8, "shape_length": 8, "warmup_epochs": 1, "max_epochs": 3}
+        return [{**small, "batch_size": 20, "lr": 0.02}]
 
     def __skinterp_tags__(self) -> SkinterpTags:
         tags = super().__skinterp_tags__()
