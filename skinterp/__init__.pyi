@@ -8,6 +8,7 @@ from skinterp import explanation as explanation
 from skinterp import kan as kan
 from skinterp import lattice as lattice
 from skinterp import plugins as plugins
+from skinterp import series as series
 from skinterp import slices as slices
 from skinterp import symbolic as symbolic
 from skinterp import tabular as tabular

@@ -12,7 +12,7 @@ from sklearn.linear_model import RANSACRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 
-from skinterp.base import ExplainableMixin
+from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import FrozenEstimator, check_is_fitted, validate_data
 from skinterp.explanation import Attribution, Counterfactuals, FeatureMap, RuleSet
 from skinterp.tabular._feature_map import feature_map_of_steps
@@ -130,7 +130,26 @@ def explain(
     explanation: Explanation = opened.estimator.explain(inner, kind=kind, **options)
     if not opened.steps:
         return explanation
-    return _bring_back(explanation, opened, _columns_of(model, opened, X), X, inner)
+    if _reads_series(opened.estimator):  # channels stay, and shapes have no unit
+        return explanation._with(meta=_meta_with_steps(explanation, opened))
+    columns = _columns_of(model, opened, X)
+    if X is not None and _reads_series(opened.steps[0][1]):
+        columns, X = (), np.empty((len(inner), 0))
+    return _bring_back(explanation, opened, columns, X, inner)
+
+
+def _reads_series(estimator: Any) -> bool:
+    """Say whether a case of it is a time series, which has no columns to name."""
+    tags = getattr(estimator, "__skinterp_tags__", SkinterpTags)
+    return bool(tags().input == "series")
+
+
+def _meta_with_steps(explanation: Explanation, opened: _Opened) -> dict[str, Any]:
+    steps = [
+        f"{name}: {type(getattr(step, 'holder', step)).__name__}"
+        for name, step in opened.steps
+    ]
+    return dict(explanation.meta) | {"steps": steps}
 
 
 def _refuse_early(estimator: Any, scope: str, kind: str | None, options: Any) -> None:
@@ -164,11 +183,7 @@ def _bring_back(
         dtypes = ("float64",) * width
     told = feature_map_of_steps(transformers, columns, dtypes=dtypes)
     mapped = explanation.map_features(told)
-    steps = [
-        f"{name}: {type(getattr(step, 'holder', step)).__name__}"
-        for name, step in opened.steps
-    ]
-    meta = dict(explanation.meta) | {"steps": steps}
+    meta = _meta_with_steps(explanation, opened)
     if X is not None and isinstance(mapped, RuleSet):
         mapped = _admit_imputed(mapped, X, len(told.columns))
     if X is not None and isinstance(mapped, Attribution):

@@ -16,7 +16,10 @@ from skinterp.explanation._literals import Literal
 from skinterp.explanation._rules import RuleSet
 from skinterp.explanation._selection import Selection
 from skinterp.explanation._shape_functions import ShapeFunctions
+from skinterp.explanation._shapelet_rules import ShapeletRules
+from skinterp.explanation._shapelets import ShapeletSet
 from skinterp.explanation._slices import SliceSet
+from skinterp.explanation._token_scores import TokenScores
 
 load = Explanation.load
 
@@ -34,7 +37,10 @@ __all__ = [
     "RuleSet",
     "Selection",
     "ShapeFunctions",
+    "ShapeletRules",
+    "ShapeletSet",
     "SliceSet",
+    "TokenScores",
     "kinds",
     "load",
     "make_axes",

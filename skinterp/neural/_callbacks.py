@@ -55,9 +55,10 @@ class ProgressBar(Callback):
 class Monitor(Callback):
     """Keep the best weights; stop when they are old, or when the loss is lost."""
 
-    def __init__(self, patience: int | None, label: str) -> None:
+    def __init__(self, patience: int | None, label: str, judged_from: int = 0) -> None:
         self.patience = patience
         self.label = label
+        self.judged_from = judged_from
 
     def initialize(self) -> Monitor:
         """Know of no epoch yet."""
@@ -73,6 +74,8 @@ class Monitor(Callback):
     def on_epoch_end(self, net: Any, **_: Any) -> None:
         """Judge the epoch by its validation, or by nothing where there is none."""
         last, epoch = net.history[-1], len(net.history)
+        if epoch == self.judged_from + 1:  # another phase: losses do not compare
+            self.best_loss_ = np.inf
         loss = last.get("valid_loss", last["train_loss"])
         better = "valid_loss" not in last or loss < self.best_loss_
         finite = np.isfinite(loss) and np.isfinite(last["train_loss"])
@@ -82,7 +85,8 @@ class Monitor(Callback):
         if not finite or (better and state is None):
             self._warn(epoch, last)
             raise StopTraining
-        if self.patience is not None and epoch - self.best_epoch_ >= self.patience:
+        since = max(self.best_epoch_, self.judged_from)
+        if self.patience is not None and epoch - since >= self.patience:
             raise StopTraining
 
     def _warn(self, epoch: int, last: Any) -> None:

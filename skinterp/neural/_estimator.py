@@ -34,8 +34,7 @@ __all__ = ["NeuralEstimator"]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
-# Rows that are predicted at once.
-_CHUNK = 4096
+_CHUNK = 4096  # rows that are predicted at once
 
 
 class NeuralEstimator(BaseEstimator):
@@ -222,6 +221,10 @@ default="adam"
     ) -> dict[str, Any] | int:
         """Give parameters to train with, or the number of the attempt to keep."""
         return 0 if losses else {}
+
+    def _first_judged_epoch(self) -> int:
+        """Give the epoch, from 0, where the best one is forgotten, patience begins."""
+        return 0
 
     def _end_of_epoch(self, module: Module, data: TrainingData, epoch: int) -> None:
         """Do what an epoch needs before it is validated."""

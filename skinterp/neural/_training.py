@@ -244,7 +244,9 @@ def all_callbacks(
     label = type(estimator).__name__
     if estimator.verbose:
         made.append(("_bar", _callbacks.ProgressBar(epochs or 1, label)))
-    monitor = _callbacks.Monitor(estimator.patience if validates else None, label)
+    patience = estimator.patience if validates else None
+    judged_from = estimator._first_judged_epoch()
+    monitor = _callbacks.Monitor(patience, label, judged_from)
     return [*made, ("_monitor", monitor)], monitor
 
 

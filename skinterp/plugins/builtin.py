@@ -96,6 +96,28 @@ METHODS = (
         cost="moderate",
     ),
     MethodSpec(
+        name="interpgn",
+        targets={
+            "classifier": "skinterp.series._interpgn:InterpGNClassifier",
+            "regressor": "skinterp.series._interpgn_regressor:InterpGNRegressor",
+            "transformer": "skinterp.series._interpgn_transformer"
+            ":ShapeletPredicateTransformer",
+        },
+        summary="Learnt shapelets decide where they are sure, a deep network elsewhere",
+        input="series",
+        explains={"global": ("shapelet-rules",), "local": ("shapelet-rules",)},
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="https://openreview.net/forum?id=n34taxF0TC",
+        search_space={"n_shapelets": (5, 10), "lr": (5e-3, 2e-3)},
+        cost="expensive",
+        exports=("skinterp.series._interpgn:ShapeletBottleneckClassifier",),
+        trusted_types=(
+            "skinterp.series._interpgn_regressor.InterpGNRegressor",
+            "skinterp.series._interpgn.ShapeletBottleneckClassifier",
+            "skinterp.series._interpgn_params.small_fcn",
+        ),
+    ),
+    MethodSpec(
         name="meta-kan",
         targets={
             "classifier": "skinterp.kan._meta_kan:MetaKANClassifier",
@@ -163,6 +185,32 @@ METHODS = (
         cost="expensive",
     ),
     MethodSpec(
+        name="shapelet-transform",
+        targets={
+            "transformer": "skinterp.series._shapelet_transformer:ShapeletTransformer",
+        },
+        summary="Distances of series to short pieces of them that tell classes apart",
+        input="series",
+        explains={"global": ("shapelets",), "local": ("shapelets",)},
+        reference="doi:10.1007/978-3-662-55608-5_2",
+        search_space={"n_candidates": (500, 2000), "max_length": (0.3, None)},
+        cost="moderate",
+    ),
+    MethodSpec(
+        name="softshape",
+        targets={"classifier": "skinterp.series._softshape:SoftShapeClassifier"},
+        summary="Network over scored windows of a series; weak ones are summed",
+        input="series",
+        explains={
+            "global": ("token-scores", "attribution"),
+            "local": ("token-scores", "attribution"),
+        },
+        requires=("torch>=2.2", "skorch>=1.1"),
+        reference="arXiv:2505.06892",
+        search_space={"shape_length": (0.05, 0.1, 0.2, 0.4, 0.8)},
+        cost="expensive",
+    ),
+    MethodSpec(
         name="top-data-values",
         targets={"finder": "skinterp.valuation._top_data_values:TopDataValues"},
         summary="Finds the most or least valuable training rows in few trainings",
@@ -187,7 +235,10 @@ KINDS = {
     "rules": "skinterp.explanation:RuleSet",
     "selection": "skinterp.explanation:Selection",
     "shape-functions": "skinterp.explanation:ShapeFunctions",
+    "shapelet-rules": "skinterp.explanation:ShapeletRules",
+    "shapelets": "skinterp.explanation:ShapeletSet",
     "slices": "skinterp.explanation:SliceSet",
+    "token-scores": "skinterp.explanation:TokenScores",
 }
 
 # What the command brings itself; no plugin gets these names.

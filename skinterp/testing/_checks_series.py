@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from skinterp.testing._case import Case
+from skinterp.testing._case import Case, quiet
 from skinterp.testing._check import check
 from skinterp.testing._checks_edges import assert_finite
 from skinterp.testing._compare import assert_same, assert_soft_failure, softly
@@ -100,3 +101,95 @@ def check_missing_time_points(case: Case) -> None:
     assert done or not case.allows_nan, "refused although the tags allow NaN"
     if done:
         assert_finite(answers, "with a missing time point")
+
+
+@check(series)
+def check_infinite_time_points(case: Case) -> None:
+    """An infinite time point is refused in fit and afterwards, or answered."""
+    X, y = case.Xy
+    holed = X.copy()
+    holed[3, 0, 5] = np.inf
+    for what, work in (
+        ("predict", partial(case.outputs, case.fitted, holed)),
+        ("fit", partial(_fit_and_answer, case, holed, y)),
+    ):
+        done, answers = softly(work, f"{what} with an infinite time point", ["inf"])
+        if done:
+            assert_finite(answers, "with an infinite time point")
+
+
+def _fit_and_answer(case: Case, X: Any, y: Any) -> dict[str, Any]:
+    return case.outputs(case.fit(case.new(), X, y), X)
+
+
+def containers(X: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the same series in other containers."""
+    import pandas as pd
+
+    yield "a list of channels by time points", list(X)
+    yield "a list of series", list(X[:, 0])
+    yield "a frame of one series per row", pd.DataFrame(X[:, 0])
+    yield "a frame of one series per cell", pd.DataFrame({"a": list(X[:, 0])})
+
+
+@check(series)
+def check_containers(case: Case) -> None:
+    """Lists, and frames of a series per row or cell, are read alike, or refused."""
+    X, y = case.Xy
+    expected = case.outputs(case.fitted, X)
+    words = ["list", "frame", "array", "dimension", "type", "number", "float"]
+    for what, data in containers(X):
+        done, got = softly(partial(case.outputs, case.fitted, data), what, words)
+        if not done:
+            continue
+        assert_same(got, expected, what, atol=1e-9)
+        estimator = case.fit(case.new(), data, y)
+        assert_same(
+            case.outputs(estimator, data), expected, f"{what} in fit", atol=1e-9
+        )
+
+
+@check(series)
+def check_channel_names(case: Case) -> None:
+    """Channels of a frame of cells are named in explanations as the user wrote them."""
+    import pandas as pd
+
+    X, y = case.Xy
+    names = ("größe µ", "<b>x</b>")
+    frame = pd.DataFrame(
+        {name: list(X[:, 0] * (1 + i)) for i, name in enumerate(names)}
+    )
+    words = ["list", "frame", "array", "dimension", "type", "number", "float"]
+    done, estimator = softly(
+        partial(case.fit, case.new(), frame, y), "fitting a frame of cells", words
+    )
+    if done:
+        for (scope, kind), one in case.explanations(estimator, frame).items():
+            got = " ".join(one.feature_names)
+            missing = [name for name in names if name not in got]
+            assert not missing, f"{scope} {kind} does not name the channels {missing}"
+
+
+@check(series)
+def check_series_in_pipeline(case: Case) -> None:
+    """In a pipeline it scores on string labels, and ``skinterp.explain`` reaches it."""
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    import skinterp
+
+    X, y = case.data(n_classes=2)
+    target = y if case.is_regressor else np.array(["b c", "<d>"])[y]
+    last = () if case.is_predictor else (RidgeClassifier(),)
+    with quiet():
+        scores = cross_val_score(make_pipeline(case.new(), *last), X, target, cv=2)
+        assert np.isfinite(scores).all(), f"cross_val_score gives {scores}"
+        pipeline = make_pipeline(FunctionTransformer(), case.new()).fit(X, target)
+        for scope, kind in case.scopes():
+            given = () if scope == "global" else (X,)
+            told = skinterp.explain(pipeline, *given, kind=kind)
+            alone = pipeline[-1].explain(*given, kind=kind)
+            assert told.feature_names == alone.feature_names, f"{told.feature_names}"
+            told.check_faithful(pipeline, X)

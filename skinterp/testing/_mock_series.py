@@ -88,7 +88,11 @@ class SeriesCentroidClassifier(CentroidClassifier):
         if len(lengths) > 1:
             msg = f"X must hold series of equal length, got lengths {sorted(lengths)}"
             raise ValueError(msg)
-        data = np.asarray(X, dtype=np.float64)
+        try:
+            data = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            msg = f"X must be an array or a list of numbers, got {type(X).__name__}"
+            raise ValueError(msg) from error
         if data.ndim == 2:
             data = data[:, None, :]
         if data.ndim != 3 or not data.size:

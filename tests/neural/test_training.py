@@ -85,6 +85,39 @@ def test_best_weights_are_restored_and_patience_counts_from_them():
     ]
 
 
+class TwoPhases(Recorder):
+    """Has a validation loss near zero up to an epoch, and a growing one from there."""
+
+    def _first_judged_epoch(self):
+        return 6
+
+    def _validation_loss(self, module, batch):
+        late = batch.epoch >= 6
+        return torch.tensor(10.0 * late + batch.epoch)
+
+
+def test_epochs_before_the_first_judged_one_are_forgotten():
+    """Neither is their loss compared with later ones, nor does patience count there."""
+    X, y, _ = table()
+    model = TwoPhases(max_epochs=40, patience=4, random_state=1).fit(X, y)
+    assert (model.best_epoch_, model.n_iter_) == (7, 7 + 4)
+    kept = model.states_[6]["0.weight"].numpy()
+    np.testing.assert_array_equal(model.weights_["0.weight"], kept)
+
+
+def test_a_phase_that_never_was_finite_leaves_the_one_before():
+    class SecondPhaseBreaks(TwoPhases):
+        def _validation_loss(self, module, batch):
+            loss = super()._validation_loss(module, batch)
+            return loss * float("nan") if batch.epoch >= 6 else loss
+
+    X, y, _ = table()
+    model = SecondPhaseBreaks(max_epochs=40, patience=4, random_state=1)
+    with pytest.warns(ConvergenceWarning, match=r"epoch 7 .*epoch 1 are kept"):
+        model.fit(X, y)
+    assert model.best_epoch_ == 1
+
+
 def test_without_patience_all_epochs_are_run():
     X, y, _ = table()
     model = PerceptronRegressor(lr=0.5, max_epochs=30, patience=None, random_state=1)

@@ -391,3 +391,36 @@ class PassesGapsOn(SeriesCentroidClassifier):
         data = super()._series(np.nan_to_num(X))
         data[gaps.reshape(data.shape)] = np.nan
         return data
+
+
+@breaks("check_infinite_time_points")
+class PassesInfinityOn(SeriesCentroidClassifier):
+    def _series(self, X):
+        data = np.asarray(X, dtype=float)
+        if data.ndim > 1 and np.isinf(data).any():
+            return np.where(np.isinf(data), np.nan, data).reshape(len(data), 1, -1)
+        return super()._series(X)
+
+
+@breaks("check_containers")
+class ReadsFramesBackwards(SeriesCentroidClassifier):
+    def _series(self, X):
+        if hasattr(X, "columns") and X.shape[1] > 1:
+            X = X.to_numpy()[:, ::-1]
+        return super()._series(X)
+
+
+@breaks("check_channel_names")
+class ForgetsNamesOfChannels(SeriesCentroidClassifier):
+    def _series(self, X):
+        if hasattr(X, "columns") and X.shape[1] == 2:
+            X = np.stack([np.stack(X.iloc[:, j].to_list()) for j in range(2)], axis=1)
+        return super()._series(X)
+
+
+@breaks("check_series_in_pipeline")
+class CannotBeCrossValidated(Series):
+    def _seen(self, X, y, sample_weight):
+        if len(X) == 10:
+            return X, np.where(np.arange(10) == 0, np.nan, 0.0), sample_weight
+        return X, y, sample_weight
