@@ -332,6 +332,31 @@ def test_files(tmp_path):
     (tmp_path / "bad.cif").write_text("hello")
     with pytest.raises(ValueError, match="bad: not a readable CIF"):
         as_structure(tmp_path / "bad.cif")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        as_structure("x" * 5000)
+    for content_ in (b"hello", packed.read_bytes()[:-20], packed.read_bytes()[:-4]):
+        (tmp_path / "bad.cif.gz").write_bytes(content_)
+        with pytest.raises(ValueError, match=r"bad.cif.gz: not a complete gzip file"):
+            as_structure(tmp_path / "bad.cif.gz")
+
+
+def test_marks_of_the_byte_order_are_no_text(tmp_path):
+    text = "\ufeff" + cif("Cs1 0 0 0")
+    path = tmp_path / "windows.cif"
+    path.write_text(text, encoding="utf-8", newline="\r\n")
+    assert read_cif(text).formula == read_cif(path).formula == "Cs1"
+
+
+@pytest.mark.parametrize("angle", [0, -60, 180, 240])
+def test_angles_that_no_cell_has(angle):
+    with pytest.raises(ValueError, match="has no volume"):
+        read_cif(cif("Cs1 0 0 0", gamma=angle))
+
+
+def test_an_operation_that_flattens_the_crystal_is_refused():
+    extra = "loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n'x,x,z'\n"
+    with pytest.raises(ValueError, match="'x,x,z' does not keep volumes"):
+        read_cif(cif("Cs1 .1 .2 .3", extra=extra))
 
 
 def test_displacements_are_used_on_request():

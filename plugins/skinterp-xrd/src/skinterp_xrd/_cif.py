@@ -6,6 +6,7 @@ import gzip
 import math
 import os
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -131,19 +132,24 @@ def read_cif(
 
 def _load(source: str | os.PathLike[str]) -> tuple[str, str]:
     """Return the text, and the name of the file if there is one."""
-    if isinstance(source, str) and ("\n" in source or source.startswith("data_")):
-        return source, ""
+    if isinstance(source, str):
+        text = source.removeprefix("\ufeff")
+        if "\n" in text or text.startswith("data_"):
+            return text, ""
     path = Path(source)
-    if not path.is_file():
-        what = "a folder, not a file" if path.is_dir() else "no such file"
+    if not os.path.isfile(path):  # unlike Path.is_file, also of names that are too long
+        what = "a folder, not a file" if os.path.isdir(path) else "no such file"
         raise FileNotFoundError(f"{os.fspath(source)!r}: {what}.")
     content = path.read_bytes()
     name = path.name
     if path.suffix == ".gz":
-        content = gzip.decompress(content)
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{name}: not a complete gzip file ({error}).") from error
         name = path.stem
     # Old files hold names of authors in other encodings; no number depends on them.
-    return content.decode("utf-8", errors="replace"), Path(name).stem
+    return content.decode("utf-8-sig", errors="replace"), Path(name).stem
 
 
 def _blocks(text: str, name: str, gemmi: Any) -> list[Any]:
@@ -193,7 +199,8 @@ def _lattice(block: Any, gemmi: Any) -> NDArray[np.float64]:
     ca, cb, cg = cosines
     sg = math.sqrt(1 - cg**2)
     height = 1 - (cosines**2).sum() + 2 * cosines.prod()
-    if not min(a, b, c) > 0 or not height > 0 or not sg > 0:
+    possible = height > 0 and sg > 0 and min(alpha, beta, gamma) > 0
+    if not possible or not min(a, b, c) > 0 or not max(alpha, beta, gamma) < 180:
         raise ValueError(
             f"The cell {a:g} {b:g} {c:g} {alpha:g} {beta:g} {gamma:g} has no volume; "
             "lengths must be positive, and the angles possible together."

@@ -95,12 +95,18 @@ def _listed(block: Any, gemmi: Any) -> list[Any]:
 
 def _operation(text: str, gemmi: Any) -> Any:
     try:
-        return gemmi.Op(text)
+        operation = gemmi.Op(text)
     except (RuntimeError, ValueError) as error:
         raise ValueError(
             f"The symmetry operation {text!r} cannot be read: {error}; it must be like "
             "'x,1/2+y,-z'."
         ) from error
+    if abs(operation.det_rot()) != operation.DEN**3:
+        raise ValueError(
+            f"The symmetry operation {text!r} does not keep volumes; it must be like "
+            "'x,1/2+y,-z'."
+        )
+    return operation
 
 
 def _named(block: Any, gemmi: Any) -> list[Any]:
