@@ -231,3 +231,11 @@ def test_form_factors_count_electrons_and_fall():
     np.testing.assert_array_equal(f[0], np.arange(1, 99))
     assert (np.diff(f, axis=0) < 1e-2).all()
     assert (f > -0.01).all()
+
+
+def test_elements_of_pymatgen_are_symbols():
+    from pymatgen.core import Element, Species
+
+    kinds = [Element("Fe"), Species("O", -2), np.str_("Cl"), np.int64(11)]
+    made = as_structure((CUBE, kinds, np.arange(12).reshape(4, 3) / 12))
+    assert made.species == ("Fe", "O", "Cl", "Na")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -268,15 +268,21 @@ def as_structures(source: Any) -> list[Structure]:
     >>> len(as_structures([([[3, 0, 0], [0, 3, 0], [0, 0, 3]], ["Po"], [[0, 0, 0]])]))
     1
     """
-    if _is_one(source):
+    if is_one(source):
         return [as_structure(source)]
+    # iterating over these gives their keys, which would be taken for file names
+    if isinstance(source, Mapping) or hasattr(source, "columns"):
+        raise TypeError(
+            f"Structures must be a list, a column or an array, got a "
+            f"{type(source).__name__}; pass the values of one of its columns or keys."
+        )
     if not isinstance(source, Iterable):
         raise _unknown(source)
     made = []
     for i, item in enumerate(source):
         try:
             made.append(as_structure(item))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, FileNotFoundError) as error:
             raise type(error)(f"Structure {i}: {error}") from error
     if not made:
         raise ValueError("There must be at least one structure, got none.")
@@ -299,7 +305,8 @@ def _convert(source: Any) -> Structure:
     raise _unknown(source)
 
 
-def _is_one(source: Any) -> bool:
+def is_one(source: Any) -> bool:
+    """Say whether a source is one structure, not several."""
     return (
         isinstance(source, Structure | str | os.PathLike)
         or _is_ase(source)
@@ -344,8 +351,9 @@ def _from_parts(
 
 
 def _listed(values: Sequence[Any]) -> list[Any]:
-    """Return plain numbers and text in place of those of numpy."""
-    return [v.item() if isinstance(v, np.generic) else v for v in values]
+    """Return plain numbers and text in place of those of numpy and of elements."""
+    plain = [v.item() if isinstance(v, np.generic) else v for v in values]
+    return [getattr(v, "symbol", v) for v in plain]
 
 
 def _from_pymatgen(source: Any) -> Structure:
