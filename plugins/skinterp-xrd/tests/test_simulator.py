@@ -1,10 +1,13 @@
 """The simulator as an estimator: the battery, seeds, tables, wrong input."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from skinterp.testing import parametrize_with_methods, register_data
 from skinterp_xrd import (
@@ -221,14 +224,25 @@ def test_a_large_cell_is_drawn_of_coarser_sticks():
     np.testing.assert_allclose(coarse, exact, atol=0.2)
 
 
-def test_kernels_are_compiled_once():
-    from skinterp_xrd import find_peaks
-    from skinterp_xrd._profiles import strict_profile
-    from skinterp_xrd._sticks_kernels import stick_pattern
+def test_kernels_are_compiled_once(monkeypatch):
+    """Peaks and patterns call the kernel with arguments of the same types."""
+    from numba import typeof
 
-    find_peaks(IRON)
-    simulator().transform([IRON])
-    assert len(stick_pattern.signatures) == len(strict_profile.signatures) == 1
+    from skinterp_xrd import _patterns, _sticks, find_peaks
+
+    kinds = []
+
+    def spied(*args, kernel=_sticks.stick_pattern):
+        kinds.append(tuple(str(typeof(one)) for one in args))
+        return kernel(*args)
+
+    for module in (_patterns, _sticks):
+        monkeypatch.setattr(module, "stick_pattern", spied)
+    find_peaks(COPPER, 1, (10, 80))
+    simulator(wavelength=1, conditions={"stretch_a": 1}).transform([COPPER])
+    simulator(conditions={"grain_size_nm": 5}).explain([COPPER])
+    assert len(kinds) == 3
+    assert len(set(kinds)) == 1
 
 
 def test_a_range_without_reflections_warns():
@@ -285,6 +299,8 @@ def test_explanation_keeps_what_is_fixed():
         ({"conditions": {"stretch_a": 0.0}}, "must be above 0 below 2, got 0"),
         ({"conditions": {"orientation_low": 1.5}}, "must be from 0 to 1, got 1.5"),
         ({"conditions": {"noise_ratio": np.nan}}, "noise_ratio"),
+        ({"conditions": {"background_degree": 2.5}}, "must be whole, got 2.5"),
+        ({"step": 1e-9}, "at most 1,000,000 points .* which makes 70,000,000,001"),
         ({"n_jobs": 0}, "n_jobs"),
     ],
 )
@@ -295,6 +311,54 @@ def test_wrong_parameters(params, message):
     if "n_jobs" not in params:
         with pytest.raises(ValueError, match=message):
             model.fit([IRON])
+
+
+def test_constants_can_be_copied_stored_and_changed():
+    for given in (RANDOM_CONDITIONS, IDEAL_CONDITIONS):
+        model = clone(simulator(conditions=given)).fit()
+        again = pickle.loads(pickle.dumps(model))
+        assert again.conditions == copy.deepcopy(given) == given
+        assert (again.transform([IRON]) == model.transform([IRON])).all()
+    random = simulator(conditions=RANDOM_CONDITIONS).transform([IRON])
+    assert (random == simulator().transform([IRON])).all()
+    changed = RANDOM_CONDITIONS | {"zero_shift": 0.0}
+    assert changed["zero_shift"] == 0.0
+    assert dict(RANDOM_CONDITIONS) == {"zero_shift": 0.0} | RANDOM_CONDITIONS
+    with pytest.raises(TypeError, match="item assignment"):
+        RANDOM_CONDITIONS["zero_shift"] = 0.0
+    assert "'zero_shift': (-1.5, 1.5)" in repr(RANDOM_CONDITIONS)
+
+
+def test_the_degree_of_the_background_is_whole_and_all_of_its_range_is_drawn():
+    conditions = {"background_degree": (1, 3), "background_ratio": 0.1}
+    model = simulator(conditions=conditions)
+    patterns, frame, _ = model.simulate([IRON], 40)
+    assert set(frame.background_degree) == {1, 2, 3}
+    np.testing.assert_array_equal(model.regenerate([IRON], frame), patterns)
+
+
+def test_cells_that_would_take_days_are_refused():
+    """Lengths in picometres, say; the message tells the number of reflections."""
+    large = cube(20_000.0, [26], [[0, 0, 0]])
+    words = "about .*e.1[23] reflections .* Are all lengths in angstrom"
+    for work in (simulator().transform, simulator().peaks, simulator().explain):
+        with pytest.raises(ValueError, match=words):
+            work([large])
+    needle = Structure(np.diag([1.0, 1.0, 1e6]), [26], [[0, 0, 0]])
+    with pytest.raises(ValueError, match=r"with indices up to 100,000"):
+        simulator().peaks([needle])
+    with pytest.raises(ValueError, match=r"at the wavelength 0\.0001 angstrom"):
+        simulator(wavelength=1e-4).transform([IRON])
+
+
+def test_what_is_no_list_of_structures_is_told():
+    for wrong in (pd.DataFrame({"s": [IRON]}), {"s": IRON}):
+        with pytest.raises(TypeError, match="pass the values of one of its columns"):
+            simulator().transform(wrong)
+    column = pd.Series([IRON, COPPER], index=[5, 3])
+    assert simulator().transform(column).shape == (2, 701)
+    with pytest.raises(FileNotFoundError, match=r"Structure 1: 'none.cif'"):
+        simulator().transform([IRON, "none.cif"])
 
 
 def test_wrong_structures_are_named():
@@ -313,11 +377,14 @@ def test_wrong_conditions_are_named():
         (frame.assign(grain_size_nm=-1.0), "column 'grain_size_nm' of conditions must"),
         (frame.assign(seed=-1), "column 'seed' of conditions must be integers"),
         (frame.assign(zero_shift="a"), "conditions must be numbers"),
+        (frame.assign(background_degree=2.5), "'background_degree' .* whole"),
         (frame.to_numpy(), "must be a table"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.regenerate([IRON], changed)
-    for groups in ([0, 3], [0], [0, -1]):
+    with pytest.raises(ValueError, match="2 rows for 3 structures: pass groups"):
+        model.regenerate(CRYSTALS, frame)
+    for groups in ([0, 3], [0], [0, -1], [0.5, 1.0], ["a", "b"], [np.nan, 1]):
         with pytest.raises(ValueError, match="groups must name one of 2 structures"):
             model.regenerate([IRON, COPPER], frame, groups)
     for n in (0, 1.5, True):

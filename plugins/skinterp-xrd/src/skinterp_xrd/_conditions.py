@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,49 @@ Range = float | tuple[float, float]
 _STRETCH = tuple(f"stretch_{axis}" for axis in "abc")
 _SHEAR = ("shear_ab", "shear_ac", "shear_ba", "shear_bc", "shear_ca", "shear_cb")
 
+
+class Factors(Mapping[str, Range]):
+    """Conditions that cannot be changed, and can be copied and stored.
+
+    Parameters
+    ----------
+    values : mapping of str to float or pair
+        A number or a range for each factor.
+
+    Examples
+    --------
+    >>> from skinterp_xrd import RANDOM_CONDITIONS
+    >>> RANDOM_CONDITIONS["zero_shift"]
+    (-1.5, 1.5)
+    >>> (RANDOM_CONDITIONS | {"zero_shift": 0.0})["zero_shift"]
+    0.0
+    """
+
+    # not types.MappingProxyType: clone copies parameters, which that one refuses
+    def __init__(self, values: Mapping[str, Range]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> Range:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return self._values | dict(other)
+
+    def __ror__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(other) | self._values
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._values!r})"
+
+
 #: A sample and an instrument without flaws: no factor is drawn.
-IDEAL_CONDITIONS: Mapping[str, Range] = MappingProxyType(
+IDEAL_CONDITIONS: Factors = Factors(
     {
         **dict.fromkeys(_STRETCH, 1.0),
         **dict.fromkeys(_SHEAR, 0.0),
@@ -40,7 +80,7 @@ IDEAL_CONDITIONS: Mapping[str, Range] = MappingProxyType(
 )
 
 #: What the benchmark's generator draws: a pair is the range of a uniform draw.
-RANDOM_CONDITIONS: Mapping[str, Range] = MappingProxyType(
+RANDOM_CONDITIONS: Factors = Factors(
     {
         **IDEAL_CONDITIONS,
         **dict.fromkeys(_STRETCH, (0.99, 1.01)),
@@ -60,6 +100,8 @@ FACTORS: tuple[str, ...] = tuple(IDEAL_CONDITIONS)
 COLUMNS = (*FACTORS, "seed")
 PLACE = {name: i for i, name in enumerate(COLUMNS)}
 
+# Factors that count something.
+_WHOLE = ("background_degree",)
 # Smallest and largest value, and whether they are allowed themselves.
 _ALLOWED: dict[str, tuple[float, float, bool]] = {
     **dict.fromkeys(_STRETCH, (0.0, 2.0, False)),
@@ -135,6 +177,8 @@ def _range(name: str, value: Any) -> tuple[float, float]:
             f"{value!r}."
         )
     low, high = float(pair[0]), float(pair[1])
+    if name in _WHOLE and not (low.is_integer() and high.is_integer()):
+        raise ValueError(f"conditions[{name!r}] must be whole, got {value!r}.")
     _refuse(name, np.array([low, high]), f"conditions[{name!r}]")
     return low, high
 
@@ -206,10 +250,13 @@ def draw_conditions(
     (2, 23)
     """
     low, high = np.array([ranges[name] for name in FACTORS]).T
+    whole = np.isin(FACTORS, _WHOLE)
+    high = high + np.where(whole, 1.0, 0.0)  # the last one is drawn as well
     rows = []
     for seed in seeds:
         rng = np.random.Generator(np.random.PCG64(seed))
         values = low + (high - low) * rng.random(len(FACTORS))
+        values[whole] = np.floor(values[whole])
         # a float holds integers up to here exactly
         rows.append([*values, float(rng.integers(2**53))])
     return np.array(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
@@ -266,6 +313,8 @@ def rows_of_conditions(frame: Any) -> NDArray[np.float64]:
         raise ValueError(f"conditions must be numbers: {error}.") from error
     for name in FACTORS:
         _refuse(name, rows[:, PLACE[name]], f"column {name!r} of conditions")
+        if name in _WHOLE and (rows[:, PLACE[name]] % 1).any():
+            raise ValueError(f"column {name!r} of conditions must be whole numbers.")
     seeds = rows[:, -1]
     wrong = ~((seeds >= 0) & (seeds < 2**53) & (seeds == np.floor(seeds)))
     if wrong.any():

@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 from skinterp_xrd._conditions import PLACE
 from skinterp_xrd._paper_profiles import paper_profile
 from skinterp_xrd._profiles import scherrer_width, strict_profile
-from skinterp_xrd._sticks import FORM_FACTORS, Peaks
-from skinterp_xrd._sticks_kernels import (
-    SHELL,
-    TOLERANCE,
-    cell_volume,
-    stick_pattern,
-)
+from skinterp_xrd._sticks import FORM_FACTORS, Peaks, check_size
+from skinterp_xrd._sticks_kernels import SHELL, TOLERANCE, stick_pattern
 from skinterp_xrd._structures import Structure
 
 Floats = NDArray[np.float64]
@@ -226,8 +221,7 @@ def peaks_under(
 
 def _tolerance(lattice: Floats, high: float, beam: Beam) -> float:
     """Degrees within which reflections are one stick: more where they are a crowd."""
-    g_max = 2.0 * math.sin(math.radians(high / 2)) / beam.wavelength
-    reflections = 2.0 * math.pi / 3.0 * cell_volume(lattice) * g_max**3
+    reflections = check_size(lattice, beam.wavelength, high)
     return TOLERANCE if reflections < CROWD else max(TOLERANCE, beam.step / FINE)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skinterp_xrd._conditions import PLACE
 from skinterp_xrd._patterns import PAPER_HIGHEST, Beam, pattern_of
@@ -16,6 +16,8 @@ from skinterp_xrd._structures import Structure
 
 # Patterns that a thread makes before it comes back for more.
 CHUNK = 16
+# Points of a pattern: steps finer than this are slips of the pen.
+MOST_POINTS = 1_000_000
 
 Patterns = NDArray[np.float32]
 
@@ -64,7 +66,57 @@ def beam_of(
             f"step must be at most the range of two_theta, {high - low:g} degrees, "
             f"got {step!r}."
         )
-    return Beam(float(wavelength), low, high, float(step), physics, normalise)
+    beam = Beam(float(wavelength), low, high, float(step), physics, normalise)
+    if beam.n_points > MOST_POINTS:
+        raise ValueError(
+            f"step must leave at most {MOST_POINTS:,} points from {low:g} to {high:g} "
+            f"degrees, got {step!r}, which makes {beam.n_points:,}."
+        )
+    return beam
+
+
+def positions_of(
+    groups: ArrayLike | None, n_rows: int, n_structures: int
+) -> NDArray[np.int64]:
+    """Tell which crystal each row of conditions is for.
+
+    Parameters
+    ----------
+    groups : array-like of int of shape (n_rows,) or None
+        Position of each row's crystal. None takes the crystals one by one, or one
+        crystal for all rows.
+    n_rows, n_structures : int
+        How many there are.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_rows,)
+        The positions.
+
+    Raises
+    ------
+    ValueError
+        If they are no positions, or not as many as rows.
+    """
+    if groups is None:
+        if n_structures not in (1, n_rows):
+            raise ValueError(
+                f"conditions has {n_rows} rows for {n_structures} structures: pass "
+                "groups, the position of each row's structure."
+            )
+        return np.arange(n_rows, dtype=np.int64) * (n_structures > 1)
+    which = np.asarray(groups)
+    whole = which.dtype.kind in "iu" or not which.size
+    if (
+        which.shape != (n_rows,)
+        or not whole
+        or (n_rows and not 0 <= which.min() <= which.max() < n_structures)
+    ):
+        raise ValueError(
+            f"groups must name one of {n_structures} structures, by an integer from 0, "
+            f"for each of {n_rows} rows of conditions, got {which.tolist()[:10]}."
+        )
+    return which.astype(np.int64)
 
 
 def render(

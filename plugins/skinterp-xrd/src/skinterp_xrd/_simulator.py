@@ -27,7 +27,7 @@ from skinterp_xrd._conditions import (
     rows_of_conditions,
 )
 from skinterp_xrd._patterns import Beam
-from skinterp_xrd._rendering import Patterns, beam_of, render
+from skinterp_xrd._rendering import Patterns, beam_of, positions_of, render
 from skinterp_xrd._sticks import CU_K_ALPHA, find_peaks
 from skinterp_xrd._structures import Structure, as_structures
 
@@ -59,7 +59,7 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
         "random" draws from `RANDOM_CONDITIONS`, None takes `IDEAL_CONDITIONS`. A
         mapping sets a factor to a number, or to be drawn from a pair (low, high);
         factors that it lacks are ideal. To change single ones of the random ones:
-        ``RANDOM_CONDITIONS | {"zero_shift": 0.0}`` (as dictionaries).
+        ``RANDOM_CONDITIONS | {"zero_shift": 0.0}``.
     physics : {"strict", "paper"}, default="strict"
         "strict" follows the physics; "paper" the numbers of the released generator
         (see Notes).
@@ -281,16 +281,7 @@ class PowderXRDSimulator(ExplainableMixin, TransformerMixin, BaseEstimator):
         """
         made = as_structures(structures)
         rows = rows_of_conditions(conditions)
-        if groups is None:
-            groups = np.zeros(len(rows)) if len(made) == 1 else np.arange(len(rows))
-        which = np.asarray(groups, dtype=np.int64)
-        if which.shape != (len(rows),) or (
-            len(rows) and not 0 <= which.min() <= which.max() < len(made)
-        ):
-            raise ValueError(
-                f"groups must name one of {len(made)} structures for each of "
-                f"{len(rows)} rows of conditions, got {which.tolist()[:10]}."
-            )
+        which = positions_of(groups, len(rows), len(made))
         return self._render(made, which, rows)
 
     def sample_conditions(self, n: int) -> pd.DataFrame:

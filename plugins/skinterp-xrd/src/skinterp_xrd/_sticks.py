@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skinterp_xrd._elements import form_factor_coefficients, symbols
-from skinterp_xrd._sticks_kernels import SHELL, TOLERANCE, stick_pattern
+from skinterp_xrd._sticks_kernels import (
+    SHELL,
+    TOLERANCE,
+    cell_volume,
+    stick_pattern,
+)
 from skinterp_xrd._structures import Structure, as_structure
 
 if TYPE_CHECKING:
@@ -17,6 +23,10 @@ if TYPE_CHECKING:
 
 # Copper's K alpha, the mean of the doublet, in angstrom.
 CU_K_ALPHA = 1.54184
+
+# More reflections than this take hours, longer edges gigabytes for tables of phases:
+# lengths in another unit, most likely.
+MOST_REFLECTIONS, LARGEST_INDEX = 1e9, 100_000
 
 # Coefficients of every element: the kernels look a number up by themselves.
 FORM_FACTORS = form_factor_coefficients(np.arange(1, len(symbols()) + 1))
@@ -155,7 +165,8 @@ def find_peaks(
     Raises
     ------
     ValueError
-        If the structure, the wavelength or the range is wrong.
+        If the structure, the wavelength or the range is wrong, or there are more than
+        1e9 reflections.
 
     Notes
     -----
@@ -191,6 +202,7 @@ def find_peaks(
     made = structure if isinstance(structure, Structure) else as_structure(structure)
     check_beam(wavelength, two_theta_range)
     low, high = two_theta_range
+    check_size(made.lattice, float(wavelength), float(high))
     return Peaks(
         stick_pattern(
             made.lattice,
@@ -245,3 +257,49 @@ def check_beam(wavelength: Any, two_theta_range: Any) -> None:
             "two_theta must be two angles, 0 <= low < high < 180, got "
             f"{two_theta_range!r}."
         )
+
+
+def check_size(
+    lattice: NDArray[np.float64], wavelength: float, two_theta: float
+) -> float:
+    """Estimate how many reflections a cell has, and refuse what would take days.
+
+    Parameters
+    ----------
+    lattice : ndarray of float64 of shape (3, 3)
+        Edges as rows, in angstrom.
+    wavelength : float
+        In angstrom.
+    two_theta : float
+        Highest angle in degrees.
+
+    Returns
+    -------
+    float
+        The number up to that angle, h and -h counted once.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 1e9 of them, or an index is above 100,000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skinterp_xrd._sticks import check_size
+    >>> round(check_size(5.64 * np.eye(3), 1.54184, 80.0))
+    218
+    """
+    g_max = 2.0 * math.sin(math.radians(two_theta / 2)) / wavelength
+    number = 2.0 * math.pi / 3.0 * float(cell_volume(lattice)) * g_max**3
+    edges = np.sqrt((lattice * lattice).sum(axis=1))
+    if number <= MOST_REFLECTIONS and edges.max() * g_max <= LARGEST_INDEX:
+        return number
+    a, b, c = edges
+    raise ValueError(
+        f"A cell with the edges {a:.4g}, {b:.4g} and {c:.4g} angstrom has about "
+        f"{number:.2g} reflections up to {two_theta:g} degrees at the wavelength "
+        f"{wavelength:g} angstrom, with indices up to {edges.max() * g_max:.2g}; at "
+        f"most {MOST_REFLECTIONS:.0e}, with indices up to {LARGEST_INDEX:,}, are "
+        "computed. Are all lengths in angstrom?"
+    )
