@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skinterp_xrd import crystal_system_of
+from skinterp_xrd import PowderXRDSimulator, crystal_system_of
 from skinterp_xrd._prototypes import ANIONS, CATIONS, PROTOTYPES
 from skinterp_xrd.datasets import (
     in_library_split,
@@ -136,6 +136,12 @@ def test_shares_of_the_splits_are_those_asked_for():
     assert len(set(groups[test])) == 6
 
 
+def test_the_simulator_given_is_not_changed():
+    simulator = PowderXRDSimulator(step=1.0, random_state=0)
+    make_xrd_benchmark(1, 1, prototypes="fcc", simulator=simulator, random_state=0)
+    assert not hasattr(simulator, "seed_")
+
+
 def test_each_prototype_is_left_out_once():
     kinds = np.array(["x", "y", "x", "z"])
     parts = leave_one_prototype_out(kinds)
@@ -153,6 +159,8 @@ def test_each_prototype_is_left_out_once():
         (lambda: make_prototype_structures(1.5), "n_per_prototype.*integer.*1.5"),
         (lambda: make_prototype_structures(1, prototypes=["diamond"]), "diamond.*fcc"),
         (lambda: make_prototype_structures(1, prototypes=[]), "empty"),
+        (lambda: make_prototype_structures(1, prototypes=[["fcc"]]), "allowed are"),
+        (lambda: make_prototype_structures(1, prototypes=5), "holds 5; allowed"),
         (lambda: make_prototype_structures(1, scale=(1.2, 0.8)), "scale.*1.2, 0.8"),
         (lambda: make_prototype_structures(1, scale=(0, 1)), "scale.*0 <"),
         (lambda: make_prototype_structures(1, axis_ratio=3), "axis_ratio.*two"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skinterp_xrd._elements import atomic_number
@@ -233,7 +234,7 @@ def make_xrd_benchmark(
         from skinterp_xrd._simulator import PowderXRDSimulator
 
         simulator = PowderXRDSimulator(random_state=int(random.randint(2**31 - 1)))
-    simulator.fit(structures)
+    simulator = clone(simulator, safe=False).fit(structures)
     patterns, conditions, groups = simulator.simulate(structures, each)
     labels = crystals.iloc[np.asarray(groups)].reset_index(drop=True)
     return XRDBenchmark(
@@ -269,8 +270,8 @@ def _chosen(names: Iterable[str] | None) -> list[Prototype]:
     if isinstance(wanted, str):
         wanted = [wanted]
     made = []
-    for name in wanted:
-        if name not in PROTOTYPES:
+    for name in wanted if isinstance(wanted, Iterable) else [wanted]:
+        if not isinstance(name, str) or name not in PROTOTYPES:
             msg = f"prototypes holds {name!r}; allowed are {list(PROTOTYPES)}."
             raise ValueError(msg)
         made.append(PROTOTYPES[name])
