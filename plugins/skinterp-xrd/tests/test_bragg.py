@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skinterp_xrd import Structure, find_peaks
 from skinterp_xrd._background import background_of
 from skinterp_xrd._bragg import (
     PeakList,
@@ -99,6 +100,9 @@ def test_points_go_to_the_nearest_peak_in_reach():
     grid = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 9.0])
     owner = peak_owners(grid, peaks_at([2.0, 4.5]), np.array([1.0, 2.0]))
     assert owner.tolist() == [0, 0, 0, 1, 1, -1]
+    # where windows overlap, the first one has no right of its own
+    owner = peak_owners(grid, peaks_at([2.0, 3.5, 3.9]), 2.5)
+    assert owner.tolist() == [0, 0, 1, 2, 2, -1]
 
 
 # -- shares ---------------------------------------------------------------------------
@@ -113,6 +117,20 @@ def test_shares_are_those_counted_by_hand():
     np.testing.assert_allclose(told.value, [3.0, -1.0, 0.0])
     assert told.outside == pytest.approx(0.2)
     assert told.coverage == pytest.approx(3 * 41 / len(GRID))
+
+
+def test_windows_grow_with_the_angle_as_widths_do():
+    angles = np.array([20.0, 74.0])
+    cosine = np.cos(np.radians(angles) / 2)
+    net = sum(bump(a, 1 / c) for a, c in zip(angles, cosine, strict=True))
+    values = np.ones(len(GRID))
+    told = share_out(values, net, GRID, peaks_at(angles), zero_shift=0.0)
+    # twice the width at half the height, on both sides
+    expected = 4 / cosine / np.ptp(GRID)
+    np.testing.assert_allclose(told.share, expected, rtol=0.1)
+    assert told.share[1] / told.share[0] == pytest.approx(
+        cosine[0] / cosine[1], rel=0.03
+    )
 
 
 @given(
@@ -167,6 +185,43 @@ def test_frames_and_angles_are_lists_of_peaks():
     assert same[0].two_theta.tolist() == [25.0, 60.0]
     many = peak_lists([frame, np.array([30.0])], 2, GRID, 1.54184)
     assert [len(m.two_theta) for m in many] == [2, 1]
+
+
+SALT = Structure(
+    [[0, 2.82, 2.82], [2.82, 0, 2.82], [2.82, 2.82, 0]],
+    [11, 17],
+    [[0, 0, 0], [0.5, 0.5, 0.5]],
+)
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        [SALT, [30.0]],
+        (SALT, np.array([30.0])),
+        pd.Series([SALT, [30.0]], index=[5, 3]),
+        np.array([SALT, pd.Series([30.0])], dtype=object),
+        [find_peaks(SALT), (30.0,)],
+    ],
+)
+def test_what_holds_several_gives_one_to_each_pattern(many):
+    first, second = peak_lists(many, 2, GRID, 1.54184)
+    assert first.two_theta.min() == pytest.approx(find_peaks(SALT).two_theta.min())
+    assert first.hkl[0] == "111"
+    assert second.two_theta.tolist() == [30.0]
+
+
+def test_angles_and_peaks_hold_for_all_patterns():
+    for angles in ((60.0, 25.0), pd.Series([25, 60]), np.array([60, 25])):
+        for one in peak_lists(angles, 2, GRID, 1.54184):
+            assert one.two_theta.tolist() == [25.0, 60.0]
+    rows = np.array([[20.0, 30.0], [40.0, 50.0]])
+    assert peak_lists(rows, 2, GRID, 1.54184)[1].two_theta.tolist() == [40.0, 50.0]
+    parts = (SALT.lattice, ["Na", "Cl"], SALT.coords)
+    for one in peak_lists(parts, 3, GRID, 1.54184):
+        assert len(one.two_theta) == 8
+    with pytest.raises(TypeError, match=r"got dict\. A list of peaks may be given"):
+        peak_lists({"two_theta": [30.0]}, 1, GRID, 1.54184)
 
 
 def test_indices_are_written():

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skinterp_xrd._structures import as_structure, is_one
+
 __all__ = [
     "PeakList",
     "PeakShares",
@@ -90,9 +92,10 @@ def peak_lists(
 
     Parameters
     ----------
-    structure : structure, frame, array or list of them
-        One for all patterns, or a list with one for each: what ``as_structure``
-        takes, a frame with a column "two_theta", or an array of angles.
+    structure : structure, `Peaks`, frame, array or list of them
+        One for all patterns, or a list, an array or a column with one for each: what
+        ``as_structure`` takes, what ``find_peaks`` gives, a frame with a column
+        "two_theta", or angles.
     n_rows : int
         Number of patterns.
     two_theta : ndarray
@@ -105,6 +108,7 @@ def peak_lists(
     list of PeakList
         One per pattern.
     """
+    structure = _unpacked(structure)
     if not _is_many(structure):
         return [_one_list(structure, two_theta, wavelength)] * n_rows
     if len(structure) != n_rows:
@@ -116,6 +120,15 @@ def peak_lists(
     return [_one_list(one, two_theta, wavelength) for one in structure]
 
 
+def _unpacked(structure: Any) -> Any:
+    """Make a list of an array, a column or a tuple that holds several entries."""
+    if hasattr(structure, "tolist") and not hasattr(structure, "columns"):
+        return structure.tolist()
+    if isinstance(structure, tuple) and not is_one(structure):
+        return list(structure)
+    return structure
+
+
 def _is_many(structure: Any) -> bool:
     """Say whether there is one entry per pattern: a list that is not of angles."""
     if not isinstance(structure, list):
@@ -124,10 +137,15 @@ def _is_many(structure: Any) -> bool:
 
 
 def _one_list(one: Any, two_theta: Float, wavelength: float) -> PeakList:
-    if isinstance(one, list | np.ndarray) and np.ndim(one) == 1:
+    one = _unpacked(one)
+    if isinstance(one, list) and np.ndim(one) == 1:
         return _from_angles(one, wavelength)
     if hasattr(one, "columns"):
         return _from_frame(one, wavelength)
+    from skinterp_xrd._sticks import Peaks
+
+    if isinstance(one, Peaks):
+        return _from_frame(one.to_frame(), wavelength)
     return _from_structure(one, two_theta, wavelength)
 
 
@@ -160,12 +178,18 @@ def _from_frame(frame: Any, wavelength: float) -> PeakList:
 
 def _from_structure(one: Any, two_theta: Float, wavelength: float) -> PeakList:
     from skinterp_xrd._simulator import PowderXRDSimulator
-    from skinterp_xrd._structures import as_structure
 
     low = max(two_theta[0] - MAX_SHIFT, 0.5)
     high = min(two_theta[-1] + MAX_SHIFT, 179.0)
     simulator = PowderXRDSimulator(wavelength=wavelength, two_theta=(low, high))
-    crystal = as_structure(one)
+    try:
+        crystal = as_structure(one)
+    except TypeError as error:
+        msg = (
+            f"{error} A list of peaks may be given instead: angles, a frame with a "
+            "column 'two_theta', or what find_peaks gives."
+        )
+        raise TypeError(msg) from error
     (frame,) = simulator.fit([crystal]).peaks([crystal])
     if not len(frame):
         msg = f"{crystal!r} has no Bragg peak from {low:.4g} to {high:.4g} degrees."
