@@ -191,6 +191,21 @@ def test_balanced_sampling_draws_classes_equally(counts):
     assert len(set(rarest)) == counts[-1]  # each row of it is drawn
 
 
+def test_classes_count_the_same_where_sampling_is_judged():
+    """The loss that training stops by weighs rows as the drawn ones are."""
+    from skinterp.neural import Batch
+
+    logits = torch.tensor(np.random.default_rng(0).normal(size=(10, 3)))
+    target = torch.tensor([0] * 6 + [1] * 3 + [2])
+    batch = Batch((logits,), target, None, None)
+    each = -log_softmax(logits.numpy(), axis=1)[np.arange(10), target]
+    means = [each[target == k].mean() for k in range(3)]
+    for imbalance, expected in (("sampling", np.mean(means)), (None, each.mean())):
+        model = with_counts([60, 30, 10], imbalance=imbalance)
+        got = model._validation_loss(torch.nn.Identity(), batch)
+        assert float(got) == pytest.approx(expected)
+
+
 def test_nothing_drawn_from_stays_with_the_model():
     X, y = simple_data(24)
     model = small(imbalance="sampling", max_epochs=2).fit(X, y)

@@ -10,7 +10,12 @@ from skinterp_xrd import Diffraction, Structure, XRDSymmetryClassifier
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")
 
-from skinterp_xrd._gradients import contrast, integrated_gradients  # noqa: E402
+from skinterp_xrd._background import background_of  # noqa: E402
+from skinterp_xrd._gradients import (  # noqa: E402
+    contrast,
+    integrated_gradients,
+    refined,
+)
 
 GRID = np.linspace(10, 80, 351)
 # (111), (200), (220) of two cubic crystals: what tells them apart is where they are.
@@ -94,6 +99,39 @@ def test_of_a_square_it_is_known():
     x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     values = integrated_gradients(Square(), x, torch.zeros_like(x), 1, steps=4)
     torch.testing.assert_close(values, x**2)
+
+
+def test_the_line_is_divided_until_the_parts_sum():
+    class Wave(torch.nn.Module):
+        def forward(self, x):
+            return torch.sin(90 * x).sum(dim=1, keepdim=True)
+
+    x = torch.tensor([0.9, 0.4, 0.7], dtype=torch.float64)
+    start = torch.zeros_like(x)
+    change = float(torch.sin(90 * x).sum())
+    coarse = integrated_gradients(Wave(), x, start, 1, steps=32)
+    assert abs(float(coarse.sum()) - change) > 0.1
+    limits = {"tolerance": 0.01, "steps": 32}
+    values = refined(Wave(), x, start, 1, change, max_steps=1024, **limits)
+    assert abs(float(values.sum()) - change) <= 0.01 * (1 + abs(change))
+    stopped = refined(Wave(), x, start, 1, change, max_steps=32, **limits)
+    torch.testing.assert_close(stopped, coarse)
+
+
+def test_the_line_begins_at_the_background(fitted):
+    X, _ = data(3)
+    slope = np.linspace(30, 60, len(GRID))
+    explained = fitted.explain(X + slope)
+    scaled = fitted._transform_inputs(X + slope)
+    top = (X + slope).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        explained.background, background_of(scaled, 0.2) * top, rtol=1e-5
+    )
+    assert np.abs(explained.background - slope).max() < 5
+    # what is background has no part in what the peaks say
+    away = np.abs(GRID - 75) < 3
+    size = np.abs(explained.values)
+    assert size[:, away].sum() < 0.05 * size.sum()
 
 
 def test_attribution_moves_with_the_pattern():

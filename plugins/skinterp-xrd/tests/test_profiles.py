@@ -363,6 +363,25 @@ def test_peaks_outside_show_by_their_tails():
     assert y[0] > 0.3 * wide.max()
 
 
+def test_a_peak_that_the_shift_brings_into_the_range_is_drawn():
+    # iron reflects at 44.7 degrees, far below this range
+    beam = Beam(WAVELENGTH, 50.0, 56.0, 0.02, "strict", None)
+    row = row_of(zero_shift=8.0)
+    y, wide = pattern_of(IRON, row, beam), pattern_of(IRON, row, BEAM)
+    assert beam.grid()[y.argmax()] == pytest.approx(52.71, abs=0.03)
+    there = np.isin(np.round(BEAM.grid(), 6), np.round(beam.grid(), 6))
+    np.testing.assert_allclose(y, wide[there], rtol=0, atol=1e-3 * wide.max())
+
+
+@pytest.mark.parametrize("beam", [BEAM, PAPER])
+def test_a_pattern_under_thermal_motion_is_that_of_moving_atoms(beam):
+    u = 0.3
+    moving = IRON.with_b_iso(8 * np.pi**2 * u**2 / 3)
+    expected = pattern_of(moving, row_of(), beam)
+    got = pattern_of(IRON, row_of(displacement=u), beam)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9 * got.max())
+
+
 def test_background_and_noise():
     row = row_of(background_ratio=0.05, noise_ratio=0.02)
     draws = draws_of(row, BEAM.n_points)

@@ -470,6 +470,13 @@ def test_absent_reflections_are_no_peaks_where_nothing_else_is():
     assert len(find_peaks(SILICON, two_theta_range=(30, 40))) == 0
 
 
+def test_peaks_at_the_ends_of_the_range_are_in_it():
+    first, last = find_peaks(IRON).two_theta
+    for inside, n in ((1e-9, 2), (-1e-9, 0)):
+        ends = (first - inside, last + inside)
+        assert len(find_peaks(IRON, two_theta_range=ends)) == n
+
+
 def test_range_up_to_the_end():
     peaks = find_peaks(IRON, WAVELENGTH, (0, 179.99))
     assert np.isfinite(peaks.table).all()

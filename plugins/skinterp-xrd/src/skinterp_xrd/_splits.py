@@ -166,7 +166,7 @@ def leave_one_prototype_out(
 
 # -- checking -----------------------------------------------------------------------
 def _share(test_size: Any) -> float:
-    if not isinstance(test_size, Real) or not 0 < test_size < 1:
+    if not isinstance(test_size, Real) or not 0 < float(test_size) < 1:
         msg = f"test_size must be a share between 0 and 1, got {test_size!r}."
         raise ValueError(msg)
     return float(test_size)
