@@ -105,6 +105,9 @@ class AdditiveNetwork(ExplainableMixin, NeuralEstimator):
         )
         if self._exactly:
             how["epochs"] = 1
+        # coefficients that nearly cancel are not rounded; Apple's GPUs know no float64
+        double = self._exactly and not str(self.device).startswith("mps")
+        self._dtype = "float64" if double else "float32"
         return super()._work(X, y, sample_weight, **how)
 
     def _barriers(self, *, go_on: bool, one_pass: bool) -> list[str]:

@@ -124,7 +124,8 @@ class Preconditioner:
         self.at = np.append(self.strong, design.size - 1)
         A = design.columns(self.strong)
         block = (A * weight[:, None]).T @ A
-        block[np.diag_indices(len(block))] += pull
+        # without noise, the pull alone would be lost in rounding
+        block[np.diag_indices(len(block))] += pull + 1e-12 * np.trace(block)
         self.factor = cho_factor(block)
         self.rest = 1 / (np.append(design.prior, 1.0) * weight.sum() + pull)
 

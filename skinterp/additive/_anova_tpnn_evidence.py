@@ -15,6 +15,8 @@ Float = NDArray[np.float64]
 _CURVES, _SURFACES, _NOISE = 0.5, 0.2, 0.4
 # A term below this share of all terms' variance is dropped.
 NEGLIGIBLE = 1e-5
+# Least noise, in variances of the target: less is lost in rounding.
+_QUIET = 1e-8
 # Largest change of a variance in one step, and change of the evidence that ends.
 _FACTOR, _SETTLED = 5.0, 0.1
 
@@ -24,13 +26,16 @@ class Sample:
     """Rows from which variances are learnt.
 
     ``codes`` (n, d) name points of the grid; ``target`` (n, c) is standardised, or
-    holds one column per logit of zeros and ones; ``weight`` (n,).
+    holds one column per logit of zeros and ones; ``weight`` (n,). Where rows are means,
+    ``spread`` is the weighted square sum within them, of ``freedom`` degrees.
     """
 
     codes: NDArray[np.int64]
     target: Float
     weight: Float
     n_classes: int
+    spread: float = 0.0
+    freedom: float = 0.0
 
 
 class Evidence:
@@ -94,13 +99,16 @@ class Evidence:
             expected = max(float(np.vdot(kernel, inverse)), 1e-300)
             ratio[t] = float(np.vdot(kernel, outer)) / expected
         self.variance = self.variance * np.clip(ratio, 0, _FACTOR)
-        self.noise *= misfit
+        self.noise = max(self.noise * misfit, _QUIET)
 
     def _solved(self, covariance: Float) -> tuple[Float, Float, float]:
         """Sums over outputs: inverse covariance, outer product of its solutions."""
         sample = self.sample
         inverse, outer = np.zeros_like(covariance), np.zeros_like(covariance)
-        self.value = up = down = 0.0
+        self.value = 0.0
+        # within rows that are means, noise alone
+        up, down = sample.spread / self.noise, sample.freedom
+        self.value -= 0.5 * (up + down * float(np.log(self.noise)))
         slope, curvature = self._slopes()
         for c in range(sample.target.shape[1]):
             noise = self.noise / (sample.weight * curvature[:, c])

@@ -68,7 +68,8 @@ def _thresholds(points: Float, weights: Float, limit: int) -> tuple[Float, Float
     else:
         # a jump between levels, that are met as they stand
         width = np.diff(points) / 4
-    return borders, _WIDTH * np.maximum(width, 1e-9)
+    least = 1e-9 * np.ptp(points) if len(points) else 1.0
+    return borders, _WIDTH * np.maximum(width, least)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def logistic(z: Float) -> Float:
 
 
 def _kernel(at: Float, straight: bool) -> Float:
-    unit = (at - at[0]) / max(at[-1] - at[0], 1e-300)
+    unit = (at - at[0]) / (at[-1] - at[0])
     if straight:
         return np.multiply.outer(unit, unit)
     return np.asarray(np.exp(-np.abs(unit[:, None] - unit) / _LENGTH))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from skinterp.additive._anova_tpnn_design import Design, Preconditioner
@@ -37,7 +40,9 @@ _STEPS = 7
 # Conjugate gradients: steps, and how small the residual becomes.
 _CG_STEPS, _ENOUGH = 300, 1e-3
 # Newton steps, and the largest change of an output that ends them.
-_NEWTON_STEPS, _SETTLED = 10, 1e-2
+_NEWTON_STEPS, _SETTLED = 30, 1e-2
+# Rows of a smaller share of the mean weight say nothing, and overflow when inverted.
+_LIGHTEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -66,14 +71,14 @@ class Solution:
 
 def conjugate_gradients(
     product: Callable[[Float], Float], right: Float, prepare: Callable[[Float], Float]
-) -> Float:
-    """Solve a symmetric positive system from zero."""
+) -> tuple[Float, bool]:
+    """Solve a symmetric positive system from zero; tell whether it was solved."""
     x, residual = np.zeros_like(right), right.copy()
     ready = prepare(residual)
     along, size = ready, float(np.vdot(residual, ready))
-    first = size
+    goal = _ENOUGH**2 * size
     for _ in range(_CG_STEPS):
-        if size <= _ENOUGH**2 * first or size <= 0:
+        if size <= goal or size <= 0:
             break
         image = product(along)
         step = size / float(np.vdot(along, image))
@@ -82,7 +87,7 @@ def conjugate_gradients(
         ready = prepare(residual)
         before, size = size, float(np.vdot(residual, ready))
         along = ready + size / before * along
-    return x
+    return x, size <= goal
 
 
 def slopes(
@@ -108,15 +113,28 @@ def slopes(
     )
 
 
+def loss(output: Float, target: Float, n_classes: int) -> Float:
+    """Loss of each row, whose slopes are those above."""
+    if n_classes == 0:
+        return np.asarray(((target - output) ** 2).sum(axis=1) / 2)
+    total = np.logaddexp(0, output[:, 0]) if n_classes == 2 else logsumexp(output, 1)
+    return np.asarray(total - (target * output).sum(axis=1))
+
+
 def solve(design: Design, rows: Rows, pull: float) -> Float:
     """Newton steps for the loss plus pull / 2 times the squared coefficients."""
     vector = np.zeros((design.size, rows.target.shape[1]))
+    output = design.outputs(vector)
     weight = rows.weight[:, None]
     # the intercept is free; a little pull settles what classes share
     pulls = np.full((design.size, 1), pull)
     pulls[-1] = 1e-3 if rows.n_classes > 2 else 0.0
-    for _ in range(_NEWTON_STEPS if rows.n_classes else 1):
-        output = design.outputs(vector)
+
+    def aim(at: Float, made: Float) -> float:
+        fit = float(rows.weight @ loss(made, rows.target, rows.n_classes))
+        return fit + float((pulls * at**2).sum()) / 2
+
+    for _ in range(_NEWTON_STEPS):
         gradient, curvature, mean = slopes(output, rows.target, rows.n_classes)
 
         def product(along: Float, curved: Any = curvature) -> Float:
@@ -125,10 +143,26 @@ def solve(design: Design, rows: Rows, pull: float) -> Float:
 
         right = design.transposed(weight * gradient) - pulls * vector
         prepare = Preconditioner(design, rows.weight * mean, pull)
-        step = conjugate_gradients(product, right, prepare)
-        vector += step
-        if rows.n_classes and np.abs(design.outputs(step)).max() < _SETTLED:
+        step, settled = conjugate_gradients(product, right, prepare)
+        change = design.outputs(step)
+        if rows.n_classes:
+            settled = bool(np.abs(change).max() < _SETTLED)
+            # where the loss is far from a parabola, a whole step may climb
+            before, share = aim(vector, output), 1.0
+            while aim(vector + share * step, output + share * change) > before:
+                share /= 2
+                if share < 1e-3:
+                    break
+            step, change = share * step, share * change
+        vector, output = vector + step, output + change
+        if settled or not rows.n_classes:
             break
+    if not settled:
+        msg = (
+            "the coefficients of ANOVA-TPNN did not settle; they are the last ones. "
+            "Fewer terms, or standardised columns, may help."
+        )
+        warnings.warn(msg, ConvergenceWarning, stacklevel=2)
     return vector
 
 
@@ -206,13 +240,30 @@ def choose_variances(
 
 
 def gather(rows: Rows, codes: NDArray[np.int64], groups: Any) -> Sample:
-    """One row per group of equal ones, with the mean of their targets."""
+    """One row per group of equal ones, with the mean of their targets.
+
+    It weighs as many rows as there are different targets, or as a third of the group,
+    which bootstrap samples hardly ever reach by copies of one row.
+    """
     first = np.array([group[0] for group in groups])
-    weight = np.array([rows.weight[g].mean() for g in groups])
-    target = np.array(
-        [np.average(rows.target[g], axis=0, weights=rows.weight[g]) for g in groups]
+    weight, target, spread, freedom = [], [], 0.0, 0.0
+    for group in groups:
+        y, w = rows.target[group], rows.weight[group]
+        mean = np.average(y, axis=0, weights=w)
+        count = max(len(np.unique(y, axis=0)), len(group) / 3) if len(group) > 1 else 1
+        if count > 1:
+            freedom += count - 1
+            spread += (count - 1) / (len(group) - 1) * (w @ (y - mean) ** 2)
+        weight.append(count * w.mean())
+        target.append(mean)
+    return Sample(
+        codes[first],
+        np.array(target),
+        np.array(weight),
+        rows.n_classes,
+        float(np.sum(spread)),
+        freedom * rows.target.shape[1],
     )
-    return Sample(codes[first], target, weight, rows.n_classes)
 
 
 def solve_module(module: Any, data: Any, grid: Mapping[str, Float]) -> Solution:
@@ -221,13 +272,15 @@ def solve_module(module: Any, data: Any, grid: Mapping[str, Float]) -> Solution:
     if data.valid_inputs is not None:
         parts.append((data.valid_inputs[0], data.valid_target, data.valid_weight))
     Z, target, weight = [], [], []
-    for inputs, numbers, shares in parts:
+    for inputs, numbers, given in parts:
         Z.append(as_float(inputs))
         target.append(as_float(numbers))
-        weight.append(np.ones(len(Z[-1])) if shares is None else as_float(shares))
+        weight.append(np.ones(len(Z[-1])) if given is None else as_float(given))
     y = np.concatenate(target)
     y = np.eye(data.n_classes)[y.astype(int)] if data.n_classes > 2 else y
-    rows = Rows(np.concatenate(Z), y, np.concatenate(weight), data.n_classes)
+    shares = np.concatenate(weight)
+    heavy = shares > _LIGHTEST
+    rows = Rows(np.concatenate(Z)[heavy], y[heavy], shares[heavy], data.n_classes)
     seed = int(data.generator.initial_seed() % 2**32)
     rng = np.random.RandomState(seed)
     # the last digits would depend on the number of threads

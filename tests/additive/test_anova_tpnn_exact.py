@@ -264,3 +264,11 @@ def test_few_rows_are_warned_of():
             UserWarning, match="got 19 rows; curves fitted to fewer than"
         ):
             model.fit(X, X[:, 0])
+
+
+def test_targets_without_noise_and_rows_without_weight():
+    X = np.random.default_rng(0).integers(0, 5, size=(60, 2)) / 5.0
+    weight = np.where(np.arange(60) < 30, 1.0, 1e-300)
+    for y, given in ((np.ones(60), None), (X[:, 0], None), (X[:, 0], weight)):
+        model = ANOVATPNNRegressor(**EXACT).fit(X, y, sample_weight=given)
+        np.testing.assert_allclose(model.predict(X), y, atol=0.02)
