@@ -90,6 +90,12 @@ def _centre(raw: Any, offsets: Any, lengths: Any, values: Any, flat: Any) -> Non
             flat[i, c] = max(FLAT, 4.0 * 2.220446049250313e-16 * size)
 
 
+def some_series(packed: tuple[Any, ...], which: NDArray[np.intp]) -> tuple[Any, ...]:
+    """Keep some of the series; values are not copied."""
+    values, coarse, offsets, lengths, flat = packed
+    return values, coarse, offsets[which], lengths[which], flat[which]
+
+
 def normalised(packed: tuple[Any, ...], where: Candidates) -> tuple[Any, Any]:
     """Cut out shapelets and normalise them: flat values, and where each begins."""
     begins = np.concatenate([[0], np.cumsum(where.length)]).astype(np.int64)

@@ -61,7 +61,7 @@ def rate_candidates(
 
 
 @njit(cache=True, nogil=True)
-def _entropies(n: int) -> Any:
+def entropies(n: int) -> Any:
     """Give k log2(k) for k up to n, so that no logarithm is taken in a loop."""
     table = np.zeros(n + 1)
     for k in range(2, n + 1):
@@ -75,7 +75,7 @@ def _split_one_class(
 ) -> None:
     """Best information gain about one class against the rest, in bits."""
     n = distance.shape[1]
-    table, total = _entropies(n), np.zeros(n_classes, np.int64)
+    table, total = entropies(n), np.zeros(n_classes, np.int64)
     for i in range(n):
         total[y[i]] += 1
     for k in range(len(distance)):
@@ -111,7 +111,7 @@ def _split_classes(
 ) -> None:
     """Best information gain about all classes, in bits."""
     n = distance.shape[1]
-    table, total = _entropies(n), np.zeros(n_classes, np.int64)
+    table, total = entropies(n), np.zeros(n_classes, np.int64)
     for i in range(n):
         total[y[i]] += 1
     whole = table[n]

@@ -18,7 +18,9 @@ from skinterp.series._shapelet_plan import (
     normalised,
     pack_series,
     pack_shapelets,
+    some_series,
 )
+from skinterp.series._shapelet_pruning import Pruning
 from skinterp.series._shapelet_quality import rate_candidates
 
 Floats = NDArray[np.float64]
@@ -26,7 +28,7 @@ Integers = NDArray[np.int64]
 
 #: Candidates that are measured at once. Statistics of windows are shared within one
 #: length, so that a part holds about as many of a length.
-AT_ONCE = 1024
+AT_ONCE = 512
 PER_LENGTH = 32
 #: Shapelets whose values differ by less are one.
 SAME = 1e-9
@@ -88,7 +90,7 @@ def sample_candidates(
 
 
 def _draw_lengths(n_candidates: int, shortest: int, longest: int, rng: Any) -> Integers:
-    n_lengths = min(longest - shortest + 1, max(8, n_candidates // PER_LENGTH))
+    n_lengths = min(longest - shortest + 1, max(8, n_candidates // PER_LENGTH), 64)
     place = (np.arange(n_lengths) + rng.uniform(size=n_lengths)) / n_lengths
     return np.unique(shortest + (place * (longest - shortest + 1)).astype(np.int64))
 
@@ -108,25 +110,59 @@ def search(
     """Measure and rate candidates, and keep the best that are not alike."""
     packed = pack_series(series)
     own = y[candidates.case] if n_classes else np.zeros(len(candidates), np.int64)
+    # the bound is one of this quality
+    pruning = None
+    if quality == "information_gain" and n_shapelets is not None:
+        pruning = Pruning(y, n_classes, n_shapelets)
     kept: list[Found] = []
     n_tried, start = 0, time.perf_counter()
     for part in _parts(len(candidates), max_time, verbose):
         where = candidates.take(part)
-        shapes, begins = normalised(packed, where)
-        plan = pack_shapelets(shapes, begins, where.channel)
-        matched, _ = least_distances(packed, plan, n_jobs=n_jobs)
-        distance = np.ascontiguousarray(matched.T)
-        rated = rate_candidates(distance, y, own[part], n_classes, quality)
         n_tried += len(part)
+        distance, hopeful = _measure(packed, where, own[part], pruning, n_jobs)
+        part, where = part[hopeful], where.take(hopeful)
+        rated = rate_candidates(distance, y, own[part], n_classes, quality)
         found = Found(where, *rated, own[part], distance, n_tried)
         # what is alike is looked for over all parts; what separates nothing can go
         some = np.flatnonzero(found.quality > 0.0)
         if len(some) < len(part):
-            found = found.take(some if len(some) else np.arange(1))
+            found = found.take(some if len(some) else np.arange(min(1, len(part))))
         kept.append(found)
+        if pruning is not None:
+            pruning.learn(kept)
         if max_time is not None and time.perf_counter() - start >= max_time:
             break
     return _keep_best(_join(kept, n_tried), packed, n_shapelets)
+
+
+def _measure(
+    packed: Any,
+    where: Candidates,
+    own: Integers,
+    pruning: Pruning | None,
+    n_jobs: int | None,
+) -> tuple[Floats, NDArray[np.intp]]:
+    """Distances of the candidates that may be among the best, and which these are."""
+    plan = _plan_of(packed, where)
+    if pruning is None or not pruning.is_worth_it:
+        matched, _ = least_distances(packed, plan, n_jobs=n_jobs)
+        return np.ascontiguousarray(matched.T), np.arange(len(own))
+    first, rest = pruning.first, pruning.rest
+    seen, _ = least_distances(some_series(packed, first), plan, n_jobs=n_jobs)
+    seen = np.ascontiguousarray(seen.T)
+    hopeful = pruning.hopeful(seen, own)
+    distance = np.empty((len(hopeful), len(first) + len(rest)))
+    distance[:, first] = seen[hopeful]
+    if len(hopeful) and len(rest):
+        fewer = _plan_of(packed, where.take(hopeful))
+        others, _ = least_distances(some_series(packed, rest), fewer, n_jobs=n_jobs)
+        distance[:, rest] = others.T
+    return distance, hopeful
+
+
+def _plan_of(packed: Any, where: Candidates) -> Any:
+    shapes, begins = normalised(packed, where)
+    return pack_shapelets(shapes, begins, where.channel)
 
 
 def _parts(n: int, max_time: float | None, verbose: int) -> Iterator[NDArray[Any]]:

@@ -145,6 +145,10 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
     points cost O(n K C m) for smooth series, and at most O(n K C (m - L) L) with some
     30 products in a nanosecond. Memory is O(n n_candidates).
 
+    With "information_gain", candidates that cannot be among the ``n_shapelets`` best of
+    their class any more, by what the best so far reach, are given up after half of the
+    series, where that has given up a fifth of the candidates before.
+
     Of shapelets of one series and channel that overlap, the best is kept, and of
     shapelets of the same values as well. Of equal qualities the one with the wider gap
     between near and far comes first, then the shorter, then that of the earlier series.

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_sp
 from sklearn.pipeline import make_pipeline
 
 import skinterp
-from skinterp.series import ShapeletTransformer
+from skinterp.series import ShapeletTransformer, _shapelet_search
 from skinterp.series._containers import as_series
 from skinterp.series._shapelet_plan import (
     Candidates,
@@ -22,6 +22,7 @@ from skinterp.series._shapelet_plan import (
     pack_series,
     pack_shapelets,
 )
+from skinterp.series._shapelet_pruning import Pruning
 from skinterp.series._shapelet_quality import rate_candidates
 from skinterp.testing import make_data, series
 from skinterp.trees import BooleanTreeClassifier
@@ -296,6 +297,45 @@ def test_more_candidates_do_no_harm():
         for n in (20, 500)
     )
     assert many >= few
+
+
+@pytest.mark.parametrize("n_shapelets", [1, 3])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_giving_up_early_changes_nothing(n_shapelets, n_classes, monkeypatch):
+    X, y = planted(n=45)
+    if n_classes == 3:
+        y[::4] = 2
+        X[::4, 0, 30:] += 5
+    monkeypatch.setattr(_shapelet_search, "AT_ONCE", 100)
+    model = ShapeletTransformer(700, n_shapelets=n_shapelets, random_state=0)
+    given_up = []
+    hopeful = Pruning.hopeful
+
+    def count(self, distance, own):
+        kept = hopeful(self, distance, own)
+        given_up.append(len(own) - len(kept))
+        return kept
+
+    monkeypatch.setattr(Pruning, "hopeful", count)
+    pruned = model.fit_transform(X, y)
+    assert sum(given_up) > 20
+    monkeypatch.setattr(Pruning, "is_worth_it", property(lambda self: False))
+    whole = ShapeletTransformer(700, n_shapelets=n_shapelets, random_state=0)
+    assert whole.fit_transform(X, y).tobytes() == pruned.tobytes()
+    np.testing.assert_array_equal(whole.quality_, model.quality_)
+    np.testing.assert_array_equal(whole.start_, model.start_)
+
+
+@given(seed=st.integers(0, 2**31), n=st.integers(4, 20))
+def test_bound_of_the_gain_holds(seed, n):
+    """No way to place the other series gives a larger gain than the bound."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([[0, 1], rng.integers(0, 2, n)])
+    distance = np.round(rng.uniform(0, 1, len(y)), 1)
+    pruning = Pruning(y, 2, 1)
+    pruning.least[:] = gain_by_hand(distance, (y == 0).astype(int))
+    kept = pruning.hopeful(distance[None, pruning.first], np.array([0]))
+    assert kept.tolist() == [0]
 
 
 def test_outputs_belong_together():
