@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from skinterp.base import ExplainableMixin, SkinterpTags
-from skinterp.compat import StrOptions, check_is_fitted, fit_context
+from skinterp.compat import (
+    StrOptions,
+    check_is_fitted,
+    fit_context,
+    optional_import,
+)
 from skinterp.series._interpgn import ShapeletBottleneckClassifier
 from skinterp.series._interpgn_core import Floats
 from skinterp.series._interpgn_params import LENGTHS
@@ -151,6 +156,8 @@ class ShapeletPredicateTransformer(ExplainableMixin, TransformerMixin, BaseEstim
         Self
             The fitted transformer.
         """
+        for package in ("torch", "skorch"):
+            optional_import(package, extra="torch", who=type(self).__name__)
         params = {name: getattr(self, name) for name in _TAKEN}
         model: Any = (
             ShapeletBottleneckClassifier(**params)

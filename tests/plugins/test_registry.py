@@ -189,8 +189,10 @@ def test_filters(candidate: Any, using: Any) -> None:
         return [row.name for row in skinterp.list_methods(**wanted)]
 
     assert names() == [*BUILTIN, "spiral", "pair"]
-    assert names(task="regressor", input="series") == ["pair"]
-    assert names(input="series") == ["pair"]
+    series = ["interpgn", "shapelet-transform", "softshape", "pair"]
+    assert names(input="series") == series
+    assert names(task="classifier", input="series") == ["interpgn", "softshape", "pair"]
+    assert names(task="transformer", kind="shapelets") == ["shapelet-transform"]
     assert names(kind="rules") == ["boolean-tree"]
     assert names(provider="Bee_Hive") == ["pair"]
     assert names(provider="ant", kind="rules") == []
