@@ -51,8 +51,8 @@ plt.show()
 # %%
 # The rules
 # ---------
-# For each digit the shapelets with the largest weights: blue ones speak for it, red ones
-# against. Which line they are looked for in stands above.
+# For each digit the shapelets with the largest weights: blue ones speak for it, red
+# ones against. Which line they are looked for in stands above.
 
 rules = model.explain()
 rules.plot()

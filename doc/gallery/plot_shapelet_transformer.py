@@ -2,18 +2,18 @@
 Which stretch of an outline tells digits apart
 ==============================================
 
-A shape can be walked around: the distance of its outline from its centre, angle by angle,
-is a time series. Handwritten digits become such series here, and
-:class:`~skinterp.series.ShapeletTransformer` finds the stretches that tell a four from a
-seven and a zero.
+A shape can be walked around: the distance of its outline from its centre, angle by
+angle, is a time series. Handwritten digits become such series here, and
+:class:`~skinterp.series.ShapeletTransformer` finds the stretches that tell a four from
+a seven and a zero.
 """
 
 # %%
 # Outlines as series
 # ------------------
-# scikit-learn's digits are images of 8 by 8 pixels. From the centre of the ink a ray goes
-# out at each of 72 angles, beginning on the right and turning counterclockwise; the value
-# of the series is how far out there still is ink.
+# scikit-learn's digits are images of 8 by 8 pixels. From the centre of the ink a ray
+# goes out at each of 72 angles, beginning on the right and turning counterclockwise;
+# the value of the series is how far out there still is ink.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,9 +54,10 @@ print(X.shape)
 # %%
 # Shapelets
 # ---------
-# A thousand stretches of training outlines are tried; five are kept for each digit. The
-# picture shows the best ones on the outlines they come from, and beside them how near the
-# outlines of each digit come: what lies left of the line counts as having the shapelet.
+# A thousand stretches of training outlines are tried; five are kept for each digit.
+# The picture shows the best ones on the outlines they come from, and beside them how
+# near the outlines of each digit come: what lies left of the line counts as having
+# it.
 
 shapelets = ShapeletTransformer(1000, n_shapelets=5, max_length=0.5, random_state=0)
 shapelets.fit(X, y)
@@ -80,8 +81,8 @@ plt.show()
 # %%
 # A model behind
 # --------------
-# The distances are features for any model. Whether a shapelet is there makes rules, which
-# read well and are right less often.
+# The distances are features for any model. Whether a shapelet is there makes rules,
+# which read well and are right less often.
 
 linear = make_pipeline(
     ShapeletTransformer(1000, n_shapelets=50, random_state=0),
