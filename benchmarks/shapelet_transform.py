@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from aeon.transformations.collection.shapelet_based import RandomShapeletTransform
+from numba import njit
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -250,12 +252,37 @@ def curves(shapes: Any = SHAPES, repeats: int = 3) -> dict[str, Any]:
 
 
 # -- threads ----------------------------------------------------------------------
+@njit(nogil=True)  # type: ignore[untyped-decorator]
+def burn(n: int) -> float:
+    """Keep a core busy, without the lock of the interpreter."""
+    total = 0.0
+    for i in range(n):
+        total += np.sin(i)
+    return total
+
+
+def control(n: int = 20_000_000) -> tuple[float, float]:
+    """Wall time of the same work by one thread and by two."""
+    start = time.perf_counter()
+    burn(2 * n)
+    middle = time.perf_counter()
+    both = [threading.Thread(target=burn, args=(n,)) for _ in range(2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    return middle - start, time.perf_counter() - middle
+
+
 def threads(n: int = 400, m: int = 400, repeats: int = 5) -> dict[str, Any]:
     """Wall time of one thread and of two, and whether answers are equal."""
     X, y = waves(n, 1, m)
     wall: dict[int, list[float]] = {1: [], 2: []}
     outputs = {}
+    burn(10)
+    spare = []
     for _ in range(repeats):
+        spare.append(control())
         for jobs, times in wall.items():
             model = ShapeletTransformer(2000, random_state=0, n_jobs=jobs)
             start = time.perf_counter()
@@ -263,10 +290,18 @@ def threads(n: int = 400, m: int = 400, repeats: int = 5) -> dict[str, Any]:
             times.append(time.perf_counter() - start)
     one, two = (float(np.min(times)) for times in wall.values())
     same = outputs[1].tobytes() == outputs[2].tobytes()
-    row = {"n_jobs=1, s": one, "n_jobs=2, s": two, "gain": one / two, "equal": same}
+    alone, shared = np.min(spare, axis=0)
+    row = {
+        "n_jobs=1, s": one,
+        "n_jobs=2, s": two,
+        "gain": one / two,
+        "equal": same,
+        "gain of a busy loop": float(alone / shared),
+    }
     about = (
         f"{n} series of {m} points, 2000 candidates; least wall time of {repeats} "
-        "runs. Required: a gain of at least 1.7, equal bit by bit."
+        "runs. Required: a gain of at least 1.7, equal bit by bit, where two threads "
+        "of a busy loop in the same run gain about 2."
     )
     return {"title": "Two threads", "about": about, "rows": [row]}
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skinterp.explanation import ShapeletSet
 from skinterp.series._containers import SeriesSet
+from skinterp.series._shapelet_inputs import measure
 from skinterp.series._shapelet_plan import Candidates
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def describe(estimator: Any, series: SeriesSet | None) -> ShapeletSet:
         target=estimator.class_,
         quality=estimator.quality_,
         threshold=estimator.threshold_,
-        quality_name=estimator._measure(classes).replace("_", " "),
+        quality_name=measure(estimator, classes).replace("_", " "),
         numeric=classes is None,
         spread=estimator._spread,
         source=index,

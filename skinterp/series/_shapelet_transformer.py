@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
 
 from skinterp.base import ExplainableMixin, SkinterpTags
 from skinterp.compat import (
@@ -26,6 +24,13 @@ from skinterp.compat import (
 from skinterp.explanation import ShapeletSet
 from skinterp.series import _shapelet_explain
 from skinterp.series._containers import SeriesSet, as_series, check_channels
+from skinterp.series._shapelet_inputs import (
+    MIN_TIMEPOINTS,
+    QUALITIES,
+    longest_shapelet,
+    measure,
+    read_target,
+)
 from skinterp.series._shapelet_plan import (
     least_distances,
     normalised,
@@ -34,8 +39,6 @@ from skinterp.series._shapelet_plan import (
 )
 from skinterp.series._shapelet_search import Found, sample_candidates, search
 
-MIN_TIMEPOINTS = 3
-QUALITIES = ("information_gain", "multiclass_information_gain", "f_statistic")
 OUTPUTS = ("distance", "predicate", "location")
 
 
@@ -316,9 +319,9 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
         for name in ("shapelets_", "classes_"):
             self.__dict__.pop(name, None)
         series = as_series(X, min_length=MIN_TIMEPOINTS)
-        target, classes = self._read_target(y, len(series))
+        target, classes = read_target(self, y, len(series))
         rng = check_random_state(self.random_state)
-        longest = self._longest(series)
+        longest = longest_shapelet(self, series)
         where = sample_candidates(
             series, self.n_candidates, self.min_length, longest, rng
         )
@@ -327,7 +330,7 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
             target,
             0 if classes is None else len(classes),
             where,
-            quality=self._measure(classes),
+            quality=measure(self, classes),
             n_shapelets=self.n_shapelets,
             max_time=self.max_time,
             n_jobs=self.n_jobs,
@@ -342,62 +345,6 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
             )
         self._note(series, target, classes, found)
         return series, found
-
-    def _longest(self, series: SeriesSet) -> int:
-        """Largest length of a shapelet."""
-        longest = int(series.lengths.max())
-        limit = self.max_length
-        if limit is None:
-            limit = longest
-        elif not isinstance(limit, Integral):
-            limit = int(limit * longest)
-        if limit < self.min_length:
-            msg = (
-                f"max_length={self.max_length!r} allows {limit} time points, which is "
-                f"less than min_length={self.min_length}"
-            )
-            raise ValueError(msg)
-        return max(self.min_length, min(int(limit), longest))
-
-    def _read_target(self, y: Any, n_cases: int) -> tuple[Any, NDArray[Any] | None]:
-        """Codes of classes and the classes, or numbers and None."""
-        if y is None:
-            msg = f"{type(self).__name__} requires y to be passed, but y is None"
-            raise ValueError(msg)
-        y = column_or_1d(y, warn=True)
-        if len(y) != n_cases:
-            msg = f"X holds {n_cases} cases, y {len(y)}: they must have equal length"
-            raise ValueError(msg)
-        if y.dtype.kind in "fc" and not np.isfinite(y).all():
-            msg = "y holds NaN or infinity"
-            raise ValueError(msg)
-        if self._holds_numbers(y):
-            return _numbers(y), None
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            msg = f"y holds one class only, {classes[0]!r}: at least two are needed"
-            raise ValueError(msg)
-        return codes.astype(np.int64), classes
-
-    def _holds_numbers(self, y: NDArray[Any]) -> bool:
-        if self.target == "auto":
-            numbers = type_of_target(y) == "continuous"
-            return numbers or self.quality == "variance_reduction"
-        return self.target == "numbers"
-
-    def _measure(self, classes: NDArray[Any] | None) -> str:
-        allowed = ("variance_reduction",) if classes is None else QUALITIES
-        if self.quality == "auto":
-            return allowed[0]
-        if self.quality not in allowed:
-            kind = "numbers" if classes is None else "classes"
-            msg = (
-                f"quality={self.quality!r} does not go with a target of {kind}: "
-                f"allowed are {['auto', *allowed]}"
-            )
-            raise ValueError(msg)
-        return self.quality
 
     def _note(self, series: SeriesSet, target: Any, classes: Any, found: Found) -> None:
         shapes, begins = normalised(pack_series(series), found.where)
@@ -468,11 +415,3 @@ class ShapeletTransformer(ExplainableMixin, TransformerMixin, BaseEstimator):
 
     def __skinterp_tags__(self) -> SkinterpTags:
         return SkinterpTags(input="series", stochastic=True)
-
-
-def _numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    try:
-        return y.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        msg = f"y must hold numbers for target='numbers', got {y.dtype} data: {error}"
-        raise ValueError(msg) from error
