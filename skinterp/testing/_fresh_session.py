@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from skinterp.testing._case import Case
@@ -44,6 +44,12 @@ class FreshSession:
         if not any(case is known for known in self._known):
             self._known.append(case)
             self._waiting.append(case)
+
+    def withdraw(self, unwanted: Callable[[Case], bool]) -> None:
+        """Leave cases out that were announced, until a question about one comes."""
+        left = [case for case in self._waiting if unwanted(case)]
+        for cases in (self._waiting, self._known):
+            cases[:] = [case for case in cases if not any(case is one for one in left)]
 
     def error(self, stage: str, case: Case) -> str | None:
         """What went wrong with a case in a stage, None if nothing."""

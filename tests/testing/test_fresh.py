@@ -40,6 +40,25 @@ def test_one_process_serves_all(in_process_only, monkeypatch):
     assert len(started) == 1
 
 
+def test_withdrawn_cases_are_left_out_until_asked_for(in_process_only, monkeypatch):
+    done = []
+    work = FreshSession._run
+    monkeypatch.setattr(
+        FreshSession,
+        "_run",
+        lambda self, cases: done.append(cases) or work(self, cases),
+    )
+    session = FreshSession()
+    wanted, unwanted = Case(CenterTransformer()), Case(CenterTransformer())
+    for case in (wanted, unwanted):
+        session.announce(case)
+    session.withdraw(lambda case: case is unwanted)
+    assert session.error("fit", wanted) is None
+    assert done == [[wanted]]
+    assert session.error("fit", unwanted) is None
+    assert done == [[wanted], [unwanted]]
+
+
 @pytest.mark.parametrize(
     ("culprit", "says"),
     [
