@@ -217,8 +217,10 @@ def by_peer(python: str, name: str, method: str, seed: int) -> dict[str, Any]:
         [python, str(PEER), str(place(name)), method, str(seed)],
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        sys.exit(f"{method} on {name} failed:\n{done.stderr[-2000:]}")
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
